@@ -70,7 +70,8 @@ def test_a_driver_that_listens_beyond_loopback_is_named_behind_the_command_that_
     assert done.returncode == 0, done.stdout
     (warned,) = [line for line in done.stdout.splitlines() if "warning" in line]
     assert (
-        "PROCESS M.OPEN has a Spark driver that strangers may speak to: SPKCONF(spark.driver.host=10.0.0.1)" in warned
+        "PROCESS M.OPEN has a Spark driver that other users can connect to: SPKCONF(spark.driver.host=10.0.0.1)"
+        in warned
     )
 
 

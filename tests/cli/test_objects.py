@@ -199,7 +199,7 @@ def test_a_driver_that_strangers_may_speak_to_is_named_when_it_is_defined(trigmo
     )
     file.write_text(expected)
     warned = trigmon("apply", str(file))
-    opened = "PROCESS OB.OPEN has a Spark driver that strangers may speak to: SPKCONF(spark.driver.host=10.0.0.1)"
+    opened = "PROCESS OB.OPEN has a Spark driver that other users can connect to: SPKCONF(spark.driver.host=10.0.0.1)"
     assert (warned.exit_code, warned.stderr) == (0, f"trigmon: {file}:1: {opened}\n")
     file.write_text("- process: OB.OPEN\n  description: another line\n")
     assert opened in trigmon("apply", str(file)).stderr
@@ -209,7 +209,7 @@ def test_a_driver_that_strangers_may_speak_to_is_named_when_it_is_defined(trigmo
 def test_the_commands_of_processes_name_such_a_driver_too(trigmon: Trigmon):
     words = ("appl_type=spark", "appl_id=/job.py", "spark_conf=spark.driver.host=10.0.0.1")
     warned = trigmon("process", "define", "OB.OPEN2", *words)
-    assert "PROCESS OB.OPEN2 has a Spark driver that strangers may speak to" in warned.stderr
+    assert "PROCESS OB.OPEN2 has a Spark driver that other users can connect to" in warned.stderr
     closed = trigmon("process", "alter", "OB.OPEN2", "spark_conf=")
     assert (closed.exit_code, closed.stderr) == (0, "")
 

@@ -65,7 +65,7 @@ RIGHT = [
 REST = {"spark_start": "rest", "spark_master": "spark://h:6066"}
 CONNECT = {"spark_start": "connect"}
 CLUSTER = {"spark_deploy_mode": "cluster"}
-OF_THE_SERVER = "not said with SPKSTART(CONNECT), whose server's it is, unless with SPKISOL(PROCESS)"
+OF_THE_SERVER = "not given with SPKSTART(CONNECT), whose server's it is, unless with SPKISOL(PROCESS)"
 
 # Several: what is said, the attribute that is refused, and how the reason begins.
 TOGETHER = {
@@ -102,12 +102,12 @@ TOGETHER = {
     "a process on a Connect server": (
         {**CONNECT, "spark_isolation": "process", "spark_master": "sc://h:1"},
         "spark_master",
-        "another than sc://HOST:PORT, which is a server of Spark Connect, or SPKISOL(SESSION) be said",
+        "another than sc://HOST:PORT, which is a server of Spark Connect, or SPKISOL(SESSION) be given",
     ),
     "spark-submit on a Connect server": (
         {"spark_master": "sc://h:1"},
         "spark_master",
-        "another than sc://HOST:PORT, which is a server of Spark Connect, or SPKSTART(CONNECT) be said",
+        "another than sc://HOST:PORT, which is a server of Spark Connect, or SPKSTART(CONNECT) be given",
     ),
     "a driver in no cluster": (
         {**CLUSTER, "spark_master": "local[2]"},
@@ -120,8 +120,8 @@ TOGETHER = {
         "spark_deploy_mode",
         "CLIENT, or SPKSTART be REST: by spark-submit a standalone cluster takes no Python program",
     ),
-    "a principal without a keytab": ({"spark_principal": "p"}, "spark_keytab", "said together with SPKPRINC"),
-    "a keytab without a principal": ({"spark_keytab": "k"}, "spark_principal", "said together with SPKKEYTAB"),
+    "a principal without a keytab": ({"spark_principal": "p"}, "spark_keytab", "given together with SPKPRINC"),
+    "a keytab without a principal": ({"spark_keytab": "k"}, "spark_principal", "given together with SPKKEYTAB"),
 }
 FITTING = [
     REST,

@@ -29,7 +29,7 @@ from trigmon.rules.runs.pause import rows as pause_rows
 
 
 def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Objects by generic name, in the order of their names, a slice at a time."""
+    """Lists objects by generic name, in the order of their names, a slice at a time."""
     world = _world(facts)
     wanted = QUEUE_KINDS if call.object_type == "queue" else (object_type_of(call.object_type),)
     objects = (
@@ -64,14 +64,14 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
 
 
 def _paused(kind: ObjectType, definition: Any, facts: Facts) -> dict[str, str]:
-    """Whether what this queue triggers, or this process, would be started: who paused it, else blank."""
+    """Returns the pause of what this queue triggers, or of this process, for a person; blank for none."""
     if kind is ObjectType.QLOCAL:
         return {"paused": paused(facts, definition.name, definition.process_name)}
     return {"paused": paused(facts, None, definition.name)} if kind is ObjectType.PROCESS else {}
 
 
 def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Who has a queue open, and how."""
+    """Lists the handles of queues: which application has each open, and how."""
     world = _world(facts)
     people = {connection.connection: connection for connection in world.connections}
     rows = []
@@ -104,7 +104,7 @@ def _input(handle: HandleFacts) -> str:
 
 
 def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The queue manager at a glance; :func:`complete_status` adds what only its process knows."""
+    """Returns the queue manager at a glance; :func:`complete_status` adds what only its process knows."""
     world = _world(facts)
     values: dict[str, Any] = {
         **shown(ObjectType.QMGR, facts.q_mgr),
@@ -135,7 +135,7 @@ def complete_status(call: Status, reply: Values, manager: ManagerState) -> Value
 
 
 def _initiation_queues(world: World) -> list[dict[str, Any]]:
-    """Those that queues name, or from which runs are held: who reads each, and what waits there."""
+    """Returns those that queues name, or from which runs are held, with their monitors and what waits there."""
     named = Counter(queue.definition.initiation_q_name for queue in world.queues)
     there = {queue.definition.name: queue for queue in world.queues}
     return [
@@ -151,7 +151,7 @@ def _initiation_queues(world: World) -> list[dict[str, Any]]:
 
 
 def decide_ping(call: Ping, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Nothing but an answer."""
+    """Answers, and does nothing else."""
     return Decision(Done())
 
 
@@ -162,9 +162,9 @@ def _world(facts: Facts) -> World:
 
 
 def outcome_of(recorded: dict[int, UnitOutcome], unit: int) -> UnitOutcome:
-    """What became of a client's unit, from the last outcomes on record for that client.
+    """Returns the outcome of a client's unit, from the last outcomes on record for that client.
 
-    Only the last two are kept. A unit just above the last one on record ended without a word: it was cut off and
+    Only the last two are kept. A unit just above the last one on record ended without a record: it was cut off and
     backed out, since a commit is on record before it is answered, also that of a unit in which nothing was done.
     """
     if unit in recorded:

@@ -1,4 +1,4 @@
-"""The queue-sharing group on display: who is in it, who was recovered, and who has its queues."""
+"""DISPLAY of the queue-sharing group: its members, the recovered ones, and which member has its queues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trigmon.rules.model.stored_messages import Found
 
 
 def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The group as this member sees it: who is in it, who was recovered, the last first, and who has its queues."""
+    """Returns the group as this member sees it: its members, the recovered ones, the last first, and its queues."""
     values: dict[str, Any] = {"q_mgr_name": facts.q_mgr.name, "group": facts.group, "now_ms": now}
     group = facts.members
     if group is not None:
@@ -37,9 +37,9 @@ def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, 
 
 
 def state_of(member: Member) -> str:
-    """``serving``, ``silent`` when its lease is over and nobody has recovered it yet, ``dead`` since, or ``away``.
+    """Returns ``serving``, ``silent`` (lease over, not recovered yet), ``dead`` (recovered since) or ``away``.
 
-    One that ended in order has said that it lives since it was last recovered, if ever it was.
+    Of one that ended in order the last heartbeat is later than its last recovery, if there was one.
     """
     if not member.is_serving:
         is_dead = member.recovered_ms is not None and member.recovered_ms <= member.silent_ms
@@ -48,7 +48,7 @@ def state_of(member: Member) -> str:
 
 
 def member_row(member: Member) -> dict[str, Any]:
-    """A member, plain."""
+    """Returns a member as a row."""
     return {
         "name": member.name,
         "state": state_of(member),
@@ -62,7 +62,7 @@ def member_row(member: Member) -> dict[str, Any]:
 
 
 def recovery_row(member: Member) -> dict[str, Any]:
-    """The last time a member was recovered, plain."""
+    """Returns the last recovery of a member as a row."""
     return {
         "name": member.name,
         "by": member.recovered_by,
@@ -75,7 +75,7 @@ def recovery_row(member: Member) -> dict[str, Any]:
 
 
 def holding_row(holding: Holding) -> dict[str, Any]:
-    """What a member has of a queue, plain."""
+    """Returns what a member has of a queue as a row."""
     use = holding.use
     return {
         "member": holding.member,

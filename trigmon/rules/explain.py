@@ -1,4 +1,4 @@
-"""Explain: the verdict a put would meet now, by the same judging that a put goes through."""
+"""Explain: the verdict on a put made now, by the same conditions that judge a put."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_EXPIRED = 1000
 
 
 def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
-    """How many of the queue's messages have expired, and which has waited longest where MAXWAIT asks."""
+    """Selects the queue's expired messages, to be counted, and the one that waited longest for MAXWAIT."""
     if facts.queue is None:
         return None
     definition = facts.queue.definition
@@ -43,7 +43,7 @@ def complete_explain(call: Explain, reply: Explained, manager: ManagerState) -> 
 
 
 def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What a put of a message of this priority would meet; nothing changes."""
+    """Returns the verdict on a put of a message of this priority; nothing changes."""
     queue, _ = base_queue(call.q_name, facts)
     opened = facts.alias or facts.remote or queue.definition
     if call.priority < -1:

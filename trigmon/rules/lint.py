@@ -1,8 +1,8 @@
-"""What should worry somebody about definitions that are all valid: one small function a rule, in one table.
+"""Lint rules: what is likely wrong in definitions that are all valid, one small function a rule, in one table.
 
 Pure: definitions in, findings out. LINT.md beside this file is the manual, a section a rule in the table's order; a
 test holds the two and the tests equal. Each remedy is MQSC that can be pasted, and ends its finding; where only the
-user knows the program, it says PROGRAM.
+user knows the program, it names PROGRAM.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a rule's function says; the table adds the rule's name and its risk."""
+    """What a rule's function yields; the table adds the rule's name and its risk."""
 
     object_type: ObjectType
     name: str
@@ -71,7 +71,10 @@ class Definitions(msgspec.Struct, frozen=True):
     queue_names: frozenset[str]
 
     def triggered(self) -> Iterator[LocalQueue]:
-        """The queues that are to start programs. DEPTH switches its own control off, and is meant all the same."""
+        """Yields the queues that are to start programs.
+
+        DEPTH switches its own control off, and is meant all the same.
+        """
         for queue in self.queues.values():
             is_on = queue.trigger_control is TriggerControl.ON and queue.trigger_type is not TriggerType.NONE
             fired = queue.trigger_type is TriggerType.DEPTH and queue.process_name and queue.initiation_q_name
@@ -80,7 +83,7 @@ class Definitions(msgspec.Struct, frozen=True):
 
 
 def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
-    """The objects of these rows of DISPLAY. Attributes that are not known here are left out."""
+    """Returns the objects of these rows of DISPLAY. Attributes that are not known here are left out."""
     found: dict[ObjectType, dict[str, Any]] = {which: {} for which in KINDS}
     names = set()
     for row in rows:
@@ -88,8 +91,8 @@ def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
         if which is None or which not in KINDS:
             continue
         table = ATTRIBUTES[which]
-        said = {name: table[name].read(value, row["name"]) for name, value in row.items() if name in table}
-        found[which][row["name"]] = KINDS[which](name=row["name"], **said)
+        values = {name: table[name].read(value, row["name"]) for name, value in row.items() if name in table}
+        found[which][row["name"]] = KINDS[which](name=row["name"], **values)
         if which not in (ObjectType.QMGR, ObjectType.PROCESS):
             names.add(row["name"])
     q_mgr = next(iter(found[ObjectType.QMGR].values()), QueueManagerDefinition(name=""))
@@ -98,7 +101,7 @@ def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
 
 
 def lint(given: Definitions) -> list[Finding]:
-    """Everything the rules find, in the table's order and by name within a rule."""
+    """Returns everything that the rules find, in the table's order and by name within a rule."""
     return [
         Finding(name_of(rule), found.object_type.name, found.name, found.found, risk, found.remedy)
         for rule, risk in RULES.items()
@@ -107,7 +110,7 @@ def lint(given: Definitions) -> list[Finding]:
 
 
 def name_of(rule: Rule) -> str:
-    """A rule's name, as it is shown and as it is said to ``--ignore``."""
+    """Returns a rule's name, as it is shown and as it is given to ``--ignore``."""
     return rule.__name__.replace("_", "-")
 
 
@@ -115,19 +118,19 @@ Rule = Callable[[Definitions], Iterator[Found]]
 
 
 def trigger_without_process(given: Definitions) -> Iterator[Found]:
-    """TRIGGER with a blank or missing PROCESS; a transmission queue may do without a name."""
+    """Yields queues with TRIGGER and a blank or missing PROCESS; a transmission queue may do without a name."""
     for queue in given.triggered():
         name, process = queue.name, queue.process_name
         if process in given.processes or (not process and queue.usage is Usage.TRANSMISSION):
             continue
         define = _define_process(given, process or name)
         alter = "" if process else f"ALTER QLOCAL({_q(name)}) PROCESS({_q(name)})"
-        said = f"PROCESS({process}) is not defined" if process else "PROCESS is blank"
-        yield _of_queue(queue, said, define, alter)
+        found = f"PROCESS({process}) is not defined" if process else "PROCESS is blank"
+        yield _of_queue(queue, found, define, alter)
 
 
 def trigger_without_initiation_queue(given: Definitions) -> Iterator[Found]:
-    """TRIGGER with an INITQ that is blank, missing, no local queue or a transmission queue."""
+    """Yields queues with TRIGGER and an INITQ that is blank, missing, not local or a transmission queue."""
     for queue in given.triggered():
         name = queue.initiation_q_name
         initiation = given.queues.get(name)
@@ -142,26 +145,26 @@ def trigger_without_initiation_queue(given: Definitions) -> Iterator[Found]:
 
 
 def priority_never_reached(given: Definitions) -> Iterator[Found]:
-    """TRIGMPRI above DEFPRTY on a FIFO queue, where every message counts at DEFPRTY (condition 14)."""
+    """Yields FIFO queues with TRIGMPRI above DEFPRTY, at which every message counts (condition 14)."""
     for queue in given.triggered():
         wanted, counted = queue.trigger_msg_priority, queue.def_priority
         if queue.msg_delivery_sequence is MsgDeliverySequence.FIFO and wanted > counted:
-            said = f"MSGDLVSQ(FIFO) DEFPRTY({counted}) TRIGMPRI({wanted})"
-            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) TRIGMPRI({counted})")
+            found = f"MSGDLVSQ(FIFO) DEFPRTY({counted}) TRIGMPRI({wanted})"
+            yield _of_queue(queue, found, f"ALTER QLOCAL({_q(queue.name)}) TRIGMPRI({counted})")
 
 
 def first_without_interval(given: Definitions) -> Iterator[Found]:
-    """TRIGINT at its default of 999 999 999 ms with a queue of type FIRST that has neither BACKSTOP nor MAXWAIT."""
+    """Yields TRIGINT at its default (999 999 999 ms) with FIRST queues that lack BACKSTOP and MAXWAIT."""
     watched = [queue for queue in given.triggered() if not queue.backstop_s and not queue.max_wait_s]
     first = sorted(queue.name for queue in watched if queue.trigger_type is TriggerType.FIRST)
     if first and given.q_mgr.trigger_interval == BILLION:
         more = f" and {len(first) - 3} more" if len(first) > 3 else ""
-        said = f"TRIGINT({BILLION}), and TRIGTYPE(FIRST) on {', '.join(first[:3])}{more}"
-        yield Found(ObjectType.QMGR, given.q_mgr.name, said, f"ALTER QMGR TRIGINT({_INTERVAL_MS})")
+        found = f"TRIGINT({BILLION}), and TRIGTYPE(FIRST) on {', '.join(first[:3])}{more}"
+        yield Found(ObjectType.QMGR, given.q_mgr.name, found, f"ALTER QMGR TRIGINT({_INTERVAL_MS})")
 
 
 def every_without_cap(given: Definitions) -> Iterator[Found]:
-    """A process without INSTANCES that a queue of type EVERY starts."""
+    """Yields a process without INSTANCES that a queue of type EVERY starts."""
     starts: dict[str, str] = {}
     for queue in given.triggered():
         if queue.trigger_type is TriggerType.EVERY:
@@ -169,21 +172,21 @@ def every_without_cap(given: Definitions) -> Iterator[Found]:
     for name, q_name in starts.items():
         process = given.processes.get(name)
         if process is not None and not process.instances:
-            said = f"INSTANCES(0), and TRIGTYPE(EVERY) on {q_name}"
-            yield Found(ObjectType.PROCESS, name, said, f"ALTER PROCESS({_q(name)}) INSTANCES({_INSTANCES})")
+            found = f"INSTANCES(0), and TRIGTYPE(EVERY) on {q_name}"
+            yield Found(ObjectType.PROCESS, name, found, f"ALTER PROCESS({_q(name)}) INSTANCES({_INSTANCES})")
 
 
 def depth_without_rearming(given: Definitions) -> Iterator[Found]:
-    """TRIGTYPE(DEPTH), which switches its own control off, without REARM(AUTO), which turns it on again."""
+    """Yields queues of TRIGTYPE(DEPTH), which switches control off, without REARM(AUTO), which turns it on."""
     for queue in given.triggered():
         if queue.trigger_type is TriggerType.DEPTH and queue.rearm is Rearm.MQ:
-            said = f"TRIGTYPE(DEPTH) TRIGDPTH({queue.trigger_depth}) REARM(MQ)"
+            found = f"TRIGTYPE(DEPTH) TRIGDPTH({queue.trigger_depth}) REARM(MQ)"
             # Of a queue that has fired already only TRIGGER says that it is meant to fire again.
-            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) REARM(AUTO) TRIGGER")
+            yield _of_queue(queue, found, f"ALTER QLOCAL({_q(queue.name)}) REARM(AUTO) TRIGGER")
 
 
 def extension_without_effect(given: Definitions) -> Iterator[Found]:
-    """REARM(AUTO) on a queue that is not of type DEPTH, BACKSTOP on one that is not of type FIRST."""
+    """Yields REARM(AUTO) on a queue that is not of type DEPTH, BACKSTOP on one that is not of type FIRST."""
     for queue in given.triggered():
         idle = {
             "REARM(AUTO)": ("REARM(MQ)", queue.rearm is Rearm.AUTO and queue.trigger_type is not TriggerType.DEPTH),
@@ -192,31 +195,31 @@ def extension_without_effect(given: Definitions) -> Iterator[Found]:
                 queue.backstop_s > 0 and queue.trigger_type is not TriggerType.FIRST,
             ),
         }
-        said = [word for word, (_, is_idle) in idle.items() if is_idle]
-        if said:
-            without = " ".join(idle[word][0] for word in said)
-            found = f"TRIGTYPE({queue.trigger_type.name}) {' '.join(said)}"
+        words = [word for word, (_, is_idle) in idle.items() if is_idle]
+        if words:
+            without = " ".join(idle[word][0] for word in words)
+            found = f"TRIGTYPE({queue.trigger_type.name}) {' '.join(words)}"
             yield _of_queue(queue, found, f"ALTER QLOCAL({_q(queue.name)}) {without}")
 
 
 def initiation_queue_too_small(given: Definitions) -> Iterator[Found]:
-    """A queue named as INITQ whose MAXMSGL is under the 684 bytes of a trigger message."""
+    """Yields a queue named as INITQ whose MAXMSGL is under the 684 bytes of a trigger message."""
     for name in {queue.initiation_q_name for queue in given.queues.values()}:
         initiation = given.queues.get(name)
         if initiation is not None and initiation.max_msg_length < TM_LENGTH:
-            said = f"MAXMSGL({initiation.max_msg_length})"
-            yield _of_queue(initiation, said, f"ALTER QLOCAL({_q(name)}) MAXMSGL({_INITIATION_Q_LENGTH})")
+            found = f"MAXMSGL({initiation.max_msg_length})"
+            yield _of_queue(initiation, found, f"ALTER QLOCAL({_q(name)}) MAXMSGL({_INITIATION_Q_LENGTH})")
 
 
 def triggered_work_not_persistent(given: Definitions) -> Iterator[Found]:
-    """DEFPSIST(NO) on a queue that starts programs."""
+    """Yields queues with DEFPSIST(NO) that start programs."""
     for queue in given.triggered():
         if queue.def_persistence is Persistence.NOT_PERSISTENT:
             yield _of_queue(queue, "DEFPSIST(NO)", f"ALTER QLOCAL({_q(queue.name)}) DEFPSIST(YES)")
 
 
 def no_dead_letter_queue(given: Definitions) -> Iterator[Found]:
-    """DEADQ blank, or naming no local queue, on a queue manager that triggers."""
+    """Yields a queue manager that triggers and whose DEADQ is blank, or names no local queue."""
     name = given.q_mgr.dead_letter_q_name
     if name in given.queues or not any(given.triggered()):
         return
@@ -224,12 +227,12 @@ def no_dead_letter_queue(given: Definitions) -> Iterator[Found]:
         remedy = f"DEFINE QLOCAL({_q(name)}) MAXDEPTH({BILLION})"
     else:
         remedy = f"ALTER QMGR DEADQ({_DEAD_LETTER_Q})"
-    said = f"DEADQ({name}) is no local queue" if name else "DEADQ is blank"
-    yield Found(ObjectType.QMGR, given.q_mgr.name, said, remedy)
+    found = f"DEADQ({name}) is no local queue" if name else "DEADQ is blank"
+    yield Found(ObjectType.QMGR, given.q_mgr.name, found, remedy)
 
 
 def no_backout_threshold(given: Definitions) -> Iterator[Found]:
-    """BOTHRESH(0), or a threshold without a queue to put aside to, on a queue that starts programs.
+    """Yields queues that start programs with BOTHRESH(0), or a threshold without a queue to put aside to.
 
     With BOREQ(QMGR) the two rules behind this one look at it.
     """
@@ -239,25 +242,25 @@ def no_backout_threshold(given: Definitions) -> Iterator[Found]:
         aside = queue.backout_requeue_q_name
         if queue.backout_threshold and aside in given.queue_names:
             continue
-        said = f"BOTHRESH({queue.backout_threshold})"
+        found = f"BOTHRESH({queue.backout_threshold})"
         if queue.backout_threshold:
-            said += f" and BOQNAME({aside}) is no queue" if aside else " and BOQNAME is blank"
+            found += f" and BOQNAME({aside}) is no queue" if aside else " and BOQNAME is blank"
         target = aside or _failed_queue(queue.name)
         define = "" if target in given.queue_names else f"DEFINE QLOCAL({_q(target)}) DEFPSIST(YES)"
         threshold = queue.backout_threshold or _THRESHOLD
         alter = f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({threshold}) BOQNAME({_q(target)})"
-        yield _of_queue(queue, said, define, alter)
+        yield _of_queue(queue, found, define, alter)
 
 
 def backout_requeue_without_threshold(given: Definitions) -> Iterator[Found]:
-    """BOREQ(QMGR) with BOTHRESH(0), which counts to nothing."""
+    """Yields queues with BOREQ(QMGR) and BOTHRESH(0), which is no threshold."""
     for queue in given.queues.values():
         if queue.backout_requeue is BackoutRequeue.QMGR and not queue.backout_threshold:
             yield _of_queue(queue, "BOREQ(QMGR) BOTHRESH(0)", f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({_THRESHOLD})")
 
 
 def backout_requeue_to_nothing(given: Definitions) -> Iterator[Found]:
-    """BOREQ(QMGR) where no queue can take what is put aside, or the one that BOQNAME names cannot."""
+    """Yields queues with BOREQ(QMGR) where no queue can take what is put aside, or BOQNAME's cannot."""
     dead = given.q_mgr.dead_letter_q_name
     for queue in given.queues.values():
         if queue.backout_requeue is not BackoutRequeue.QMGR or not queue.backout_threshold:
@@ -267,23 +270,23 @@ def backout_requeue_to_nothing(given: Definitions) -> Iterator[Found]:
         if not aside:
             if dead in given.queues and dead != queue.name:
                 continue
-            said = f"BOQNAME is blank and DEADQ({dead}) is no other queue" if dead else "BOQNAME and DEADQ are blank"
+            found = f"BOQNAME is blank and DEADQ({dead}) is no other queue" if dead else "BOQNAME and DEADQ are blank"
         elif aside == queue.name or (alias is not None and alias.base_q_name == queue.name):
-            said = f"BOQNAME({aside}) is the queue itself"
+            found = f"BOQNAME({aside}) is the queue itself"
         elif aside not in given.queue_names:
-            said = f"BOQNAME({aside}) is not defined"
+            found = f"BOQNAME({aside}) is not defined"
         elif aside in given.models:
-            said = f"BOQNAME({aside}) is a model"
+            found = f"BOQNAME({aside}) is a model"
         else:
             continue
         target = aside if aside and aside not in given.queue_names else _failed_queue(queue.name)
         define = "" if target in given.queue_names else f"DEFINE QLOCAL({_q(target)}) DEFPSIST(YES)"
         alter = "" if target == aside else f"ALTER QLOCAL({_q(queue.name)}) BOQNAME({_q(target)})"
-        yield _of_queue(queue, said, define, alter)
+        yield _of_queue(queue, found, define, alter)
 
 
 def every_by_private_initiation_queues(given: Definitions) -> Iterator[Found]:
-    """A shared queue of type EVERY whose INITQ each member has for itself."""
+    """Yields a shared queue of type EVERY whose INITQ each member has for itself."""
     for queue in given.triggered():
         initiation = given.queues.get(queue.initiation_q_name)
         if queue.is_shared and queue.trigger_type is TriggerType.EVERY and initiation is not None:
@@ -291,21 +294,21 @@ def every_by_private_initiation_queues(given: Definitions) -> Iterator[Found]:
                 continue
             name = _related(queue.name, ".INITQ")
             define = f"DEFINE QLOCAL({_q(name)}) QSGDISP(SHARED) MAXMSGL({_INITIATION_Q_LENGTH})"
-            said = f"QSGDISP(SHARED) TRIGTYPE(EVERY), and INITQ({initiation.name}) is each member's own"
-            yield _of_queue(queue, said, define, f"ALTER QLOCAL({_q(queue.name)}) INITQ({_q(name)})")
+            found = f"QSGDISP(SHARED) TRIGTYPE(EVERY), and INITQ({initiation.name}) is each member's own"
+            yield _of_queue(queue, found, define, f"ALTER QLOCAL({_q(queue.name)}) INITQ({_q(name)})")
 
 
 def private_queue_by_shared_initiation_queue(given: Definitions) -> Iterator[Found]:
-    """A queue of one queue manager whose INITQ is shared by its group."""
+    """Yields a queue of one queue manager whose INITQ is shared by its group."""
     for queue in given.triggered():
         initiation = given.queues.get(queue.initiation_q_name)
         if not queue.is_shared and initiation is not None and initiation.is_shared:
-            said = f"INITQ({initiation.name}) is shared, and the queue is not"
-            yield _of_queue(queue, said, f"ALTER QLOCAL({_q(queue.name)}) INITQ({_BORN_WITH})")
+            found = f"INITQ({initiation.name}) is shared, and the queue is not"
+            yield _of_queue(queue, found, f"ALTER QLOCAL({_q(queue.name)}) INITQ({_BORN_WITH})")
 
 
 def shared_backout_queue_of_one_member(given: Definitions) -> Iterator[Found]:
-    """A shared queue whose BOQNAME is a queue that this member has for itself."""
+    """Yields a shared queue whose BOQNAME is a queue that this member has for itself."""
     for queue in given.triggered():
         aside = given.queues.get(queue.backout_requeue_q_name)
         if queue.is_shared and aside is not None and not aside.is_shared:
@@ -316,53 +319,53 @@ def shared_backout_queue_of_one_member(given: Definitions) -> Iterator[Found]:
 
 
 def alias_to_nothing(given: Definitions) -> Iterator[Found]:
-    """An alias whose TARGET is blank, does not exist, or is an alias itself or a model."""
+    """Yields an alias whose TARGET is blank, does not exist, or is an alias itself or a model."""
     for alias in given.aliases.values():
         target = alias.base_q_name
         if alias.name == DEFAULT_OBJECTS[ObjectType.QALIAS]:
             continue
         if not target:
-            said, remedy = "TARGET is blank", f"DELETE QALIAS({_q(alias.name)})"
+            found, remedy = "TARGET is blank", f"DELETE QALIAS({_q(alias.name)})"
         elif target in given.aliases or target in given.models:
             what = "an alias itself" if target in given.aliases else "a model"
-            said, remedy = f"TARGET({target}) is {what}", f"DELETE QALIAS({_q(alias.name)})"
+            found, remedy = f"TARGET({target}) is {what}", f"DELETE QALIAS({_q(alias.name)})"
         elif target not in given.queue_names:
-            said, remedy = f"TARGET({target}) is not defined", f"DEFINE QLOCAL({_q(target)})"
+            found, remedy = f"TARGET({target}) is not defined", f"DEFINE QLOCAL({_q(target)})"
         else:
             continue
-        yield Found(ObjectType.QALIAS, alias.name, said, remedy)
+        yield Found(ObjectType.QALIAS, alias.name, found, remedy)
 
 
 def trailing_ampersand(given: Definitions) -> Iterator[Found]:
-    """ENVRDATA or APPLICID that ends in ``&``."""
+    """Yields processes whose ENVRDATA or APPLICID ends in ``&``."""
     for process in given.processes.values():
         ends = {"APPLICID": process.appl_id.rstrip(), "ENVRDATA": process.env_data.rstrip()}
-        said = [word for word, text in ends.items() if text.endswith("&")]
-        if said:
-            without = " ".join(f"{word}({_text(ends[word].rstrip(' &'))})" for word in said)
-            found = " ".join(f"{word}({_text(ends[word])})" for word in said)
+        words = [word for word, text in ends.items() if text.endswith("&")]
+        if words:
+            without = " ".join(f"{word}({_text(ends[word].rstrip(' &'))})" for word in words)
+            found = " ".join(f"{word}({_text(ends[word])})" for word in words)
             yield Found(ObjectType.PROCESS, process.name, found, f"ALTER PROCESS({_q(process.name)}) {without}")
 
 
 def placeholder_in_a_path(given: Definitions) -> Iterator[Found]:
-    """APPLICID, ENVRDATA or SPKARGS with {queue} or {trigdata} as part of a path."""
+    """Yields processes with {queue} or {trigdata} as part of a path in APPLICID, ENVRDATA or SPKARGS."""
     for process in given.processes.values():
         found = {ATTRIBUTES[ObjectType.PROCESS][name].mqsc: texts for name, *texts in path_words(process)}
         if found:
-            said, without = (
+            words, without = (
                 " ".join(f"{word}({_text(shlex.join(texts[which]))})" for word, texts in found.items())
                 for which in (0, 1)
             )
-            yield Found(ObjectType.PROCESS, process.name, said, f"ALTER PROCESS({_q(process.name)}) {without}")
+            yield Found(ObjectType.PROCESS, process.name, words, f"ALTER PROCESS({_q(process.name)}) {without}")
 
 
 def spark_driver_open(given: Definitions) -> Iterator[Found]:
-    """A Spark driver that asks nobody who speaks to it, or one of this machine that listens beyond loopback."""
+    """Yields Spark drivers without a secret, or local ones that listen beyond loopback."""
     for process in given.processes.values():
-        if said := " ".join(spark_ports.open_to_others(process)):
+        if found := " ".join(spark_ports.open_to_others(process)):
             conf, variables = spark_ports.closed(process)
             remedy = f"ALTER PROCESS({_q(process.name)}) SPKCONF({_text(conf)}) SPKENV({_text(variables)})"
-            yield Found(ObjectType.PROCESS, process.name, said, remedy)
+            yield Found(ObjectType.PROCESS, process.name, found, remedy)
 
 
 RULES: dict[Rule, str] = {
@@ -374,7 +377,7 @@ RULES: dict[Rule, str] = {
     every_without_cap: "Each message starts a program of its own; nothing but the monitor's own setting, which is not"
     " part of the definitions, keeps a burst from starting as many as there are messages.",
     depth_without_rearming: "It fires once: firing switches trigger control off, and if the program does not switch it"
-    " on again, or its trigger message is lost in a restart, nothing starts any more and nothing says so.",
+    " on again, or its trigger message is lost in a restart, nothing starts any more and no message reports it.",
     extension_without_effect: "What was to bring the trigger back does nothing: REARM is for type DEPTH, BACKSTOP for"
     " FIRST; MAXWAIT is for every type.",
     initiation_queue_too_small: "No trigger message fits: each goes to the dead-letter queue, or is dropped.",
@@ -392,13 +395,13 @@ RULES: dict[Rule, str] = {
     " program where the queue is not.",
     shared_backout_queue_of_one_member: "What makes a program fail lies on whichever member it failed, or nowhere where"
     " that member has no such queue.",
-    alias_to_nothing: "Whoever opens the alias is refused (2082 or 2001).",
+    alias_to_nothing: "A program that opens the alias is refused (2082 or 2001).",
     trailing_ampersand: "IBM's way to say that the monitor shall not wait: no shell is run here, so in ENVRDATA it is"
     " dropped, and in APPLICID it is part of what is started.",
     placeholder_in_a_path: "A queue may be called .. or /ETC/PASSWD, and trigger data is any text: the path may lead"
     " out of its directory. As a word of its own the program can make a file's name of it.",
-    spark_driver_open: "Whoever reaches its ports runs code as its user, without a password. A cluster's own secret"
-    " must be known to Spark on all of its machines.",
+    spark_driver_open: "A program that reaches its ports runs code as its user, without a password. A cluster's"
+    " own secret must be known to Spark on all of its machines.",
 }
 
 
@@ -407,7 +410,7 @@ def _of_queue(queue: LocalQueue, found: str, *remedy: str) -> Found:
 
 
 def _failed_queue(name: str) -> str:
-    """What the backout queue of a queue that has none may be called."""
+    """Returns what the backout queue of a queue that has none may be called."""
     return _related(name, ".FAILED")
 
 

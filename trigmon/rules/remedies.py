@@ -8,15 +8,15 @@ from trigmon.mq.names import NAME_LENGTH
 
 
 def quoted_name(name: str) -> str:
-    """A name as MQSC reads it: in quotes where it would be folded to capitals."""
+    """Returns a name as MQSC reads it: in quotes where it would be folded to capitals."""
     return name if re.fullmatch(r"[A-Z0-9._]+", name) else f"'{name}'"
 
 
 def quoted_text(text: str) -> str:
-    """A text as MQSC reads it."""
+    """Returns a text as MQSC reads it."""
     return "'" + (text.replace("'", "''") or " ") + "'"
 
 
 def related(name: str, ending: str) -> str:
-    """A name of legal length for what goes with this one."""
+    """Returns a name of legal length for what goes with this one."""
     return f"{name[: NAME_LENGTH - len(ending)]}{ending}"

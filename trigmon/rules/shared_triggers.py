@@ -1,9 +1,9 @@
-"""What a member judges of the group's shared queues: all that moved since it looked last, whoever moved it.
+"""Triggers of shared queues: a member judges all that changed since it looked last, through any member.
 
 A call that changes a shared queue judges nothing itself. Behind it, and when another member's change is seen, the
 member compares the queue with how it stood when it judged it last, so every member judges by the same way, at once or
-late, and what it is not told costs time only. DESIGN: each member writes its own trigger message; EVERY is that of
-the member through which the messages came; one for the whole group where the initiation queue is shared as well.
+late, and a change it is not notified of costs time only. DESIGN: each member writes its own trigger message; EVERY is
+that of the member the messages came through; one for the whole group where the initiation queue is shared as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from trigmon.rules.triggers.sharing import criteria, in_force
 
 
 def is_quiet(queue: QueueFacts | None, judged: QueueFacts | None) -> bool:
-    """Whether :func:`decide_judge_shared` would bring nothing: no message came by a put, nobody came to read or left.
+    """Returns whether :func:`decide_judge_shared` would bring nothing: no put arrived, no reader came or left.
 
     So it is behind a put under syncpoint, a get and the commit of a get.
     """
@@ -46,19 +46,19 @@ def is_quiet(queue: QueueFacts | None, judged: QueueFacts | None) -> bool:
 
 
 def decide_judge_moved(call: JudgeMoved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Each queue is judged against how it stood before, and only then all of them are noted as judged."""
+    """Judges each queue against how it stood before, and only then notes all of them as judged."""
     copies: list[Call] = [TakeCopy(object_type=kind.name, name=name) for kind, name in call.moved.definitions]
     looks: list[Call] = [JudgeShared(q_name=name, acted=call.acted) for name in call.moved.queues]
     return Decision(internal_calls=[*copies, *looks, RecordJudged(q_names=call.moved.queues)])
 
 
 def decide_record_judged(call: RecordJudged, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """From here on only what comes later is judged."""
+    """Notes queues as judged: from here on only later events are."""
     return Decision(changes=[NoteJudged(name) for name in call.q_names])
 
 
 def decide_judge_shared(call: JudgeShared, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The trigger messages due on this member for what happened to a shared queue."""
+    """Writes the trigger messages due on this member for what happened to a shared queue."""
     queue = facts.queue
     if queue is None or queue.shared is None:
         return Decision()
@@ -81,7 +81,7 @@ def decide_judge_shared(call: JudgeShared, facts: Facts, found: Found | None, no
 
 
 def _fired(due: Iterable[Sequence[Situation]], facts: Facts, ids: Ids) -> Decision:
-    """For each queue what its first occasion that fires brings: one trigger message, for EVERY one a message."""
+    """Decides by the first occasion that fires for each queue: one trigger message, for EVERY one a message."""
     effects: list[Effects] = []
     placed: Counter[str] = Counter()
     for of_queue in due:
@@ -98,13 +98,13 @@ def _fired(due: Iterable[Sequence[Situation]], facts: Facts, ids: Ids) -> Decisi
     return Decision(
         changes=[change for effect in effects for change in effect.changes],
         internal_calls=[call for effect in effects for call in effect.internal_calls],
-        events=tuple(told for effect in effects for told in effect.events),
+        events=tuple(event for effect in effects for event in effect.events),
         judged=tuple(judged for effect in effects for judged in effect.judged),
     )
 
 
 def _group_has_fired(neighbour: Neighbour) -> bool:
-    """Whether another member has written the group's one trigger message since this one looked last."""
+    """Returns whether another member has written the group's one trigger message since this one looked last."""
     now, judged, initiation = neighbour.queue.shared, neighbour.judged, neighbour.initiation
     if now is None or judged is None or judged.shared is None:
         return False
@@ -113,7 +113,10 @@ def _group_has_fired(neighbour: Neighbour) -> bool:
 
 
 def _puts(neighbour: Neighbour, facts: Facts, now: int, *, acted: bool) -> list[Situation]:
-    """What became available by puts. FIRST and DEPTH look at all of it at once, EVERY at each message of its own."""
+    """Returns the situations of messages that became available by puts.
+
+    FIRST and DEPTH look at all of it at once, EVERY at each message of its own.
+    """
     queue, judged = neighbour.queue, neighbour.judged
     if queue.shared is None or judged is None or judged.shared is None:
         return []
@@ -138,9 +141,9 @@ def _puts(neighbour: Neighbour, facts: Facts, now: int, *, acted: bool) -> list[
 
 
 def _before(queue: QueueFacts, judged: QueueFacts, applied: LocalQueue, came: Sequence[int]) -> tuple[int, ...]:
-    """The depths as the messages that came met them, as far as the criteria ask.
+    """Returns the depths as the messages that came met them, as far as the criteria ask.
 
-    Gets may lie between; that nothing waited, or that the depth was reached, is what the counters say.
+    Gets may lie between; that nothing waited, or that the depth was reached, is seen from the counters.
     """
     lowest = applied.trigger_msg_priority
     before = [max(0, depth - count) for depth, count in zip(queue.depths, came, strict=True)]
@@ -154,7 +157,7 @@ def _before(queue: QueueFacts, judged: QueueFacts, applied: LocalQueue, came: Se
 
 
 def _close(neighbour: Neighbour, facts: Facts, now: int) -> list[Situation]:
-    """Occasion 12: this member's last reader closed, or the last one of the whole group."""
+    """Returns occasion 12: this member's last reader closed, or the last one of the whole group."""
     queue, judged = neighbour.queue, neighbour.judged
     if judged is None or queue.open_input_count:
         return []
@@ -174,7 +177,7 @@ def _close(neighbour: Neighbour, facts: Facts, now: int) -> list[Situation]:
 
 
 def _monitor_opened(neighbour: Neighbour, initiation: QueueFacts, facts: Facts, now: int) -> Situation:
-    """Occasion 13c of a queue that names a shared initiation queue, which was opened through whichever member."""
+    """Returns occasion 13c of a queue with a shared initiation queue, opened through any member."""
     itself = neighbour.queue.definition.name == initiation.definition.name
     return Situation(
         Happened.MONITOR_OPENED,

@@ -1,4 +1,4 @@
-"""The table of verbs: for each call what it wants to know, what it looks for, how it is decided, who may ask."""
+"""The table of verbs: for each call the facts it needs, the messages it selects, its decision and its authority."""
 
 from __future__ import annotations
 

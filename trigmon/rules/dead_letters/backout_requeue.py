@@ -49,7 +49,7 @@ _MARK = re.compile("BO([0-9]{1,2})")
 
 
 def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int, ids: Ids, spared: int = 0) -> Decision:
-    """MQGET, one message or several, past the poison on the way; ``spared`` is the number of one that may be given.
+    """Gets one message or several, past the poison on the way; ``spared`` is the number of one that may be given.
 
     One that stands first is put aside, and the call looks again; behind others it waits for the next call.
     """
@@ -74,7 +74,7 @@ def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int,
 
 
 def look_for_put_aside(call: PutAside, facts: Facts, now: int) -> Selection | None:
-    """The rest of the group, where the get takes groups: torn in two, neither half could ever be got."""
+    """Selects the rest of the group, where the get takes groups: of a split group no half could be got."""
     message = call.messages[0]
     if message.descriptor.group_id == NO_ID or not call.get.options & _GROUPS:
         return None
@@ -89,7 +89,7 @@ def look_for_put_aside(call: PutAside, facts: Facts, now: int) -> Selection | No
 
 
 def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """From their queue onto the backout queue or, that failing, onto the dead-letter queue, or back to the getter."""
+    """Moves messages to the backout queue, else to the dead-letter queue, else returns them to the getter."""
     messages = (found.messages if found is not None else ()) or call.messages
     tried = [_put(message, call.to_q_name, call.why, facts, now, ids) for message in messages]
     why = next((each for each in tried if isinstance(each, str)), "") or _no_room(len(messages), facts)
@@ -105,14 +105,14 @@ def decide_put_aside(call: PutAside, facts: Facts, found: Found | None, now: int
     if call.to_q_name:
         # Not a failure of the get, whose caller did not ask for this.
         return Decision(internal_calls=[replace(call, to_q_name="", why=f"BOQNAME: {why}")], gather=_first)
-    told = _kept(call.messages[0], call.why, why)
+    event = _kept(call.messages[0], call.why, why)
     return Decision(
-        internal_calls=[HandOut(get=call.get, number=call.messages[0].number)], events=(told,), gather=_first
+        internal_calls=[HandOut(get=call.get, number=call.messages[0].number)], events=(event,), gather=_first
     )
 
 
 def decide_put_part(call: PutPart, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """One after the other; what took the room that was there for one of them leaves it where it is."""
+    """Puts one after the other; one whose room was taken by another stays where it is."""
     done = _put(call.message, call.to_q_name, call.why, facts, now, ids)
     if isinstance(done, Decision):
         return done
@@ -121,14 +121,14 @@ def decide_put_part(call: PutPart, facts: Facts, found: Found | None, now: int, 
 
 
 def look_for_hand_out(call: HandOut, facts: Facts, now: int) -> Selection | None:
-    """What the get itself looks for."""
+    """Selects what the get itself looks for."""
     return (
         look_for_get_many(call.get, facts, now) if isinstance(call.get, GetMany) else look_for_get(call.get, facts, now)
     )
 
 
 def decide_hand_out(call: HandOut, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The get as in MQ, for the message that could go nowhere."""
+    """Gets as in MQ, for the message that could be moved nowhere."""
     return decide_get(call.get, facts, found, now, ids, spared=call.number)
 
 
@@ -141,7 +141,7 @@ def moved(
     now: int,
     ids: Ids,
 ) -> Decision:
-    """A message off its queue and onto another in one step; ``facts`` are the other queue's.
+    """Moves a message off its queue and onto another in one step; ``facts`` are the other queue's.
 
     Raises what a put raises, and ObjectNameError where the other queue is its own.
     """
@@ -155,7 +155,7 @@ def moved(
 
 
 def counted_anew(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """As it is put aside: its count begins at 0, and what that was stands in ApplOriginData, if that was blank."""
+    """Returns the descriptor of a message put aside: the count begins at 0, ApplOriginData keeps it, if blank."""
     mark = descriptor.appl_origin_data
     return replace(
         descriptor,
@@ -165,16 +165,16 @@ def counted_anew(descriptor: MessageDescriptor) -> MessageDescriptor:
 
 
 def backouts_before(descriptor: MessageDescriptor) -> int | None:
-    """How often a message had been backed out when it was put aside (99: that often or more), None where nothing says.
+    """Returns how often a message was backed out before it was put aside (99: or more), None if not recorded.
 
     0: it was put aside with others of its group.
     """
-    said = _MARK.fullmatch(descriptor.appl_origin_data.strip())
-    return int(said[1]) if said else None
+    mark = _MARK.fullmatch(descriptor.appl_origin_data.strip())
+    return int(mark[1]) if mark else None
 
 
 def unmarked(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """The descriptor as it was before the message was put aside."""
+    """Returns the descriptor as it was before the message was put aside."""
     return descriptor if backouts_before(descriptor) is None else replace(descriptor, appl_origin_data="")
 
 
@@ -183,7 +183,7 @@ def _minds(queue: QueueFacts) -> bool:
 
 
 def _before(found: Found, place: int) -> Found:
-    """What was found in front of one of the messages; of expired ones only those are discarded (seed 003)."""
+    """Returns what was found in front of one of the messages; of expired ones only those are discarded (seed 003)."""
     end = _order(found.messages[place])
     return Found(
         found.messages[:place],
@@ -199,18 +199,18 @@ def _order(message: StoredMessage) -> tuple[int, int]:
 def _aside(
     call: Get | GetMany, messages: tuple[StoredMessage, ...], queue: QueueFacts, found: Found, facts: Facts, now: int
 ) -> Decision:
-    errand = PutAside(
+    put_aside = PutAside(
         messages=messages,
         get=call,
         to_q_name=queue.definition.backout_requeue_q_name,
         leaves=_leaves(call, messages[0], facts),
     )
     reports = expiration_reports(found.expired, facts, now)
-    return Decision(_look_again(), met_on_the_way(found), [errand, *reports], gather=_what_came_of_it)
+    return Decision(_look_again(), met_on_the_way(found), [put_aside, *reports], gather=_what_came_of_it)
 
 
 def _leaves(call: Get | GetMany, message: StoredMessage, facts: Facts) -> SetPlace | None:
-    """A handle in the middle of a group that goes begins anew with the next one."""
+    """Closes the group of a handle in the middle of one that goes: it begins anew with the next one."""
     handle = facts.handle
     if handle is None or handle.get_place is None or not call.options & _GROUPS:
         return None
@@ -219,7 +219,7 @@ def _leaves(call: Get | GetMany, message: StoredMessage, facts: Facts) -> SetPla
 
 
 def _what_came_of_it(replies: list[Reply]) -> Reply:
-    """The message that was handed out after all, or the word to look again."""
+    """Returns the message that was handed out after all, or the answer to look again."""
     return _look_again() if isinstance(replies[0], Done) else replies[0]
 
 
@@ -232,14 +232,14 @@ def _look_again() -> Refused:
 
 
 def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: int, ids: Ids) -> Decision | str:
-    """The message onto the queue, or what hinders that. One may ask to be no dead letter (MQRO_DISCARD_MSG)."""
+    """Puts the message onto the queue, or returns what hinders that; MQRO_DISCARD_MSG asks for no dead letter."""
     descriptor = counted_anew(message.descriptor)
     try:
         if to_q_name:
             done = moved(message, to_q_name, descriptor, message.data, facts, now, ids)
-            return _told(done, to_q_name, message, why)
+            return _with_event(done, to_q_name, message, why)
         if descriptor.report & _DISCARD:
-            return _told(Decision(changes=[RemoveMessage(message)]), "", message, why)
+            return _with_event(Decision(changes=[RemoveMessage(message)]), "", message, why)
         return _dead_letter(message, descriptor, why, facts, now, ids)
     except MQError as error:
         return str(error)
@@ -248,32 +248,32 @@ def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: in
 def _dead_letter(
     message: StoredMessage, descriptor: MessageDescriptor, why: str, facts: Facts, now: int, ids: Ids
 ) -> Decision | str:
-    """Behind an MQDLH. It may trigger the dead-letter queue."""
+    """Puts it behind an MQDLH onto the dead-letter queue, which may trigger."""
     to_q_name = facts.q_mgr.dead_letter_q_name
     data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + message.data
     if hindered := why_not(facts, len(data)):
         return hindered
     done = moved(message, to_q_name, dead_descriptor(descriptor), data, facts, now, ids)
-    return _told(ends_here(done, to_q_name), to_q_name, message, why)
+    return _with_event(ends_here(done, to_q_name), to_q_name, message, why)
 
 
 def _reports(messages: Iterable[StoredMessage], facts: Facts, now: int) -> list[Call]:
-    """What the senders hear who asked to (MQRO_EXCEPTION): their messages did not get where they were meant to go."""
-    return [errand for message in messages for errand in exception_report(message, _REACHED.value, facts, now)]
+    """Returns the reports to senders who asked for them (MQRO_EXCEPTION): the messages did not reach their queue."""
+    return [report for message in messages for report in exception_report(message, _REACHED.value, facts, now)]
 
 
 def _no_room(count: int, facts: Facts) -> str:
-    """Several go all together or not at all."""
+    """Returns why several do not fit: they go all together or not at all."""
     queue = facts.queue
     if queue is None or queue.lying + count <= queue.definition.max_q_depth:
         return ""
     return f"{queue.definition.name}: MAXDEPTH({queue.definition.max_q_depth}), and {count} go together"
 
 
-def _told(decision: Decision, to_q_name: str, message: StoredMessage, why: str) -> Decision:
+def _with_event(decision: Decision, to_q_name: str, message: StoredMessage, why: str) -> Decision:
     before = message.descriptor
-    told = PoisonMoved(message.q_name, to_q_name, before.msg_id, before.backout_count, why)
-    return replace(decision, events=(told, *decision.events))
+    event = PoisonMoved(message.q_name, to_q_name, before.msg_id, before.backout_count, why)
+    return replace(decision, events=(event, *decision.events))
 
 
 def _kept(message: StoredMessage, before: str, why: str) -> PoisonKept:

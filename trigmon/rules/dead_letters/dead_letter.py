@@ -1,8 +1,8 @@
-"""Dead letters: what stands before one, what its descriptor says, and what its arrival gives rise to.
+"""Dead letters: the header (MQDLH), the descriptor, and what the arrival of one triggers.
 
 The first to become one is a trigger message that its initiation queue did not take; else it is dropped. The
 dead-letter queue may itself be triggered, once: a trigger message raised here that cannot be placed in turn is
-dropped, so nothing goes round for ever. The application's own call succeeds whatever happens here.
+dropped, so there is no endless circle. The application's own call succeeds whatever happens here.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
 
 
 def dead_descriptor(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """The descriptor of a message behind an MQDLH of ours, which keeps what the descriptor said of the data."""
+    """Returns the descriptor of a message behind an MQDLH of ours, which keeps the description of the data."""
     return replace(descriptor, format=FORMAT_DEAD_LETTER, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
 
 
 def ends_here(placed: Decision, q_name: str) -> Decision:
-    """A dead letter put there: what its arrival triggers and finds no place is dropped, so nothing goes for ever."""
+    """Returns the put of a dead letter without further dead letters, so that no message moves in a circle."""
     dropped = tuple(TriggerMessageDropped(q_name, "a dead letter has no dead letter") for _ in placed.internal_calls)
     return replace(placed, internal_calls=[], events=(*placed.events, *dropped))
 
@@ -82,7 +82,7 @@ def ends_here(placed: Decision, q_name: str) -> Decision:
 def header(
     reason: int, dest_q_name: str, descriptor: MessageDescriptor, q_mgr_name: str, now: int, dest_q_mgr_name: str = ""
 ) -> bytes:
-    """The MQDLH that this queue manager puts before a message, meant for a queue of its own unless another is named."""
+    """Returns the MQDLH before a message, meant for a queue of this queue manager unless another is named."""
     put_date, put_time = date_and_time(now)
     return pack_dlh(
         DeadLetterHeader(
@@ -101,7 +101,7 @@ def header(
 
 
 def why_not(facts: Facts, length: int) -> str:
-    """Why the dead-letter queue cannot take the message; empty when it can."""
+    """Returns why the dead-letter queue cannot take the message; empty when it can."""
     if not facts.q_mgr.dead_letter_q_name:
         return "none is named (DEADQ)"
     queue = facts.queue

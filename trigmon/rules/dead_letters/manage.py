@@ -1,8 +1,8 @@
-"""What an operator does with dead letters and what was put aside: looks through them, returns them, discards them.
+"""Management of dead letters and of messages put aside: an operator lists, returns and discards them.
 
-A queue is looked through in slices, in get order, wherever its messages were put by; nobody needs to have it open. A
-message goes back to where its MQDLH says it was to go. What lies on a backout queue has none: it goes to the one queue
-whose BOQNAME leads there. What was said of a message that was rejected stands in a header of its own, and goes as well.
+A queue is looked through in slices, in get order, wherever its messages were put by; no program needs to have it open.
+A message goes back to the queue that its MQDLH names. What lies on a backout queue has none: it goes to the one queue
+whose BOQNAME leads there. The reason of a rejected message stands in a header of its own, and goes as well.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Letter(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> int:
-        """Why it lies here, 0 where nothing says."""
+        """Why it lies here, 0 where nothing is recorded."""
         if self.header is not None:
             return self.header.reason
         is_aside = backouts_before(self.message.descriptor) is not None
@@ -55,11 +55,11 @@ class Letter(msgspec.Struct, frozen=True):
 
     @property
     def dead_ms(self) -> int:
-        """When it came here or, where nothing says that, when it was put."""
+        """When it came here or, where that is not recorded, when it was put."""
         if self.rejection is not None:
             return self.rejection.ms
-        said = moment_of(self.header.put_date, self.header.put_time) if self.header is not None else 0
-        return said or self.message.descriptor.put_ms
+        written_ms = moment_of(self.header.put_date, self.header.put_time) if self.header is not None else 0
+        return written_ms or self.message.descriptor.put_ms
 
 
 class WayBack(msgspec.Struct, frozen=True):
@@ -71,12 +71,12 @@ class WayBack(msgspec.Struct, frozen=True):
 
 
 def look_for_dead_letters(call: AnySift, facts: Facts, now: int) -> Selection:
-    """The next slice; what fits is seen when it is read, but for a message id, which has an index."""
+    """Selects the next slice; what fits is seen when it is read, but for a message id, which has an index."""
     queue = _queue(call, facts)
     after = None
     if call.after:
         if len(call.after) != 2 or not all(0 <= number <= _LARGEST for number in call.after):
-            raise OptionsError(f"after {call.after}: what the last answer said")
+            raise OptionsError(f"after {call.after}: the value of the last answer")
         after = Cursor(*call.after)
     return Selection(queue.definition.name, now, limit=SLICE, after=after, msg_id=call.where.msg_id or None)
 
@@ -94,7 +94,7 @@ def decide_retry(call: RetryDeadLetters, facts: Facts, found: Found | None, now:
     """Sends back what fits, each in a step of its own: one that is refused stays, and the others go."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
     ways = [WayBack(call.to_q_name) if call.to_q_name else _way_back(letter, facts) for letter in chosen]
-    errands: list[Call] = [
+    internal_calls: list[Call] = [
         SendBack(message=letter.message, to_q_name=way.q_name, descriptor=letter.descriptor, data=letter.data)
         for letter, way in zip(chosen, ways, strict=True)
         if way.q_name
@@ -108,13 +108,15 @@ def decide_retry(call: RetryDeadLetters, facts: Facts, found: Found | None, now:
             for to_q_name, answer in zip(targets, replies, strict=False)
             if isinstance(answer, Refused)
         ]
-        return replace(reply, count=len(targets) - len(no), refused=_told(lost + no))
+        return replace(reply, count=len(targets) - len(no), refused=_refusals(lost + no))
 
-    return Decision(replace(reply, count=0, refused=_told(lost)), discards, [*errands, *reports], gather=gather)
+    return Decision(
+        replace(reply, count=0, refused=_refusals(lost)), discards, [*internal_calls, *reports], gather=gather
+    )
 
 
 def decide_send_back(call: SendBack, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Off the one queue and onto the other, or neither."""
+    """Moves a message off the one queue and onto the other, or neither."""
     try:
         return moved(call.message, call.to_q_name, call.descriptor, call.data, facts, now, ids)
     except MQError as error:
@@ -128,7 +130,7 @@ def decide_discard(call: DiscardDeadLetters, facts: Facts, found: Found | None, 
 
 
 def _queue(call: AnySift, facts: Facts) -> QueueFacts:
-    """The queue that is named, or DEADQ, itself or behind an alias."""
+    """Returns the queue that is named, or DEADQ, itself or behind an alias."""
     name = call.q_name or facts.q_mgr.dead_letter_q_name
     if not name:
         raise UnknownObjectName("DEADQ( ): the queue manager names no dead-letter queue")
@@ -143,7 +145,7 @@ def _queue(call: AnySift, facts: Facts) -> QueueFacts:
 def _sifted(
     call: AnySift, facts: Facts, found: Found | None, now: int
 ) -> tuple[list[Letter], Sifted, list[AnyChange], list[Call]]:
-    """Those of a slice that fit, as many as may be, what the answer says of them, what the look discards, reports."""
+    """Returns those of a slice that fit, at most so many, with the answer's rows, the discards and the reports."""
     queue = _queue(call, facts)
     found = found or Found()
     limit = max(1, min(call.limit, SLICE))
@@ -180,8 +182,8 @@ def _letter(message: StoredMessage) -> Letter:
         descriptor = replace(descriptor, **of_data, coded_char_set_id=header.coded_char_set_id)
     if backouts_before(outer) is None:
         return Letter(message, header, None, descriptor, data)
-    descriptor, data, said = without_rejection(descriptor, data)
-    return Letter(message, header, said, descriptor, data)
+    descriptor, data, rejection = without_rejection(descriptor, data)
+    return Letter(message, header, rejection, descriptor, data)
 
 
 def _fits(letter: Letter, where: Sieve, facts: Facts) -> bool:
@@ -195,7 +197,7 @@ def _fits(letter: Letter, where: Sieve, facts: Facts) -> bool:
 
 
 def _dest(letter: Letter, facts: Facts) -> str:
-    """The queue it was meant for, of whichever queue manager."""
+    """Returns the queue it was meant for, of whichever queue manager."""
     return letter.header.dest_q_name if letter.header is not None else _way_back(letter, facts).q_name
 
 
@@ -219,7 +221,7 @@ def _way_back(letter: Letter, facts: Facts) -> WayBack:
 
 
 def _sources(q_name: str, facts: Facts) -> list[str]:
-    """The queues whose BOQNAME leads to this one, by name."""
+    """Returns the queues whose BOQNAME leads to this one, by name."""
     if facts.world is None:
         raise AssertionError("this verb wants everything")
     names = {q_name, *(alias.name for alias in facts.world.aliases if alias.base_q_name == q_name)}
@@ -254,29 +256,29 @@ def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
 
 
 def _all_of(letter: Letter) -> dict[str, Any]:
-    """What is shown of one message alone: the header, the descriptor and the data behind the header."""
+    """Returns what is shown of one message alone: the header, the descriptor and the data behind the header."""
     header = asdict(letter.header) if letter.header is not None else None
     return {"dead_letter": header, "descriptor": asdict(letter.descriptor), "data": letter.data}
 
 
-def _told(refusals: list[WayBack]) -> list[dict[str, Any]]:
-    """Refusals by reason and queue, with what was said of the first."""
-    told: dict[tuple[int, str], dict[str, Any]] = {}
+def _refusals(refusals: list[WayBack]) -> list[dict[str, Any]]:
+    """Returns refusals by reason and queue, with the text of the first."""
+    by_queue: dict[tuple[int, str], dict[str, Any]] = {}
     for way in refusals:
-        row = told.setdefault(
+        row = by_queue.setdefault(
             (int(way.reason), way.q_name),
             {"reason": int(way.reason), "reason_name": way.reason.name, "to_q_name": way.q_name, "about": way.about}
             | {"count": 0},
         )
         row["count"] += 1
-    return list(told.values())
+    return list(by_queue.values())
 
 
 _NAMES: tuple[Callable[[int], Any], ...] = (Reason, Feedback)
 
 
 def name_of(reason: int) -> str:
-    """The name of a reason or a feedback code, "" for what is neither."""
+    """Returns the name of a reason or a feedback code, "" for what is neither."""
     for kind in _NAMES:
         try:
             return str(kind(reason).name) if reason else ""

@@ -1,10 +1,10 @@
-"""One message of a reservation that its consumer cannot do anything with, and poison that a reservation meets.
+"""Rejection of one message of a reservation by its consumer, and poison that a reservation meets.
 
 It goes onto BOQNAME or, that failing, behind an MQDLH onto the dead-letter queue, as poison does for a get
-(:mod:`trigmon.rules.dead_letters.backout_requeue`): in one step with its leaving the reservation. What the application
-says of it stands before its data (:mod:`trigmon.mq.rejection`) and is told to the log, with where the message went. It
-stands in the log alone where a header is no way to say it: before a segment, whose length is its place in the message;
-where the mark of what was put aside cannot be set, by which the header is known again as ours; and where the header
+(:mod:`trigmon.rules.dead_letters.backout_requeue`): in one step with its leaving the reservation. The application's
+reason stands before its data (:mod:`trigmon.mq.rejection`) and is logged, with where the message went. It
+stands in the log alone where no header can carry it: before a segment, whose length is its place in the message;
+where the mark of what was put aside cannot be set, by which the header is recognized as ours; and where the header
 leaves no room.
 """
 
@@ -39,11 +39,11 @@ _DISCARD = ReportOption.DISCARD_MSG.value
 
 
 def look_for_reject(call: Reject, facts: Facts, now: int) -> Selection:
-    """The message of this ordinal. Raises what says why there is none."""
+    """Selects the message of this ordinal. Raises what tells why there is none."""
     reservation = open_one(facts, call.reservation)
     check_may_end(reservation, named(reservation), facts.connection)
     if len(call.why) > LONGEST_TEXT:
-        raise AttrValueError(f"what is said of a message has at most {LONGEST_TEXT} characters")
+        raise AttrValueError(f"the reason of a rejection has at most {LONGEST_TEXT} characters")
     if not reservation.is_sealed or not any(a <= call.ordinal < b for a, b in reservation.stretches):
         raise OptionsError(f"{named(reservation)} has nothing left with the ordinal {call.ordinal}")
     ordinals = call.ordinal, call.ordinal + 1
@@ -51,13 +51,13 @@ def look_for_reject(call: Reject, facts: Facts, now: int) -> Selection:
 
 
 def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Off to the backout queue. Raises CommandFailed (3008) where no queue takes it; then it stays."""
+    """Moves it to the backout queue. Raises CommandFailed (3008) where no queue takes it; then it stays."""
     reservation, queue = open_one(facts, call.reservation), facts.queue
     if found is None or not found.messages or queue is None:
         raise UnknownObjectName(f"{named(reservation)}: the message {call.ordinal} is not what was written")
     message = found.messages[0]
     raised = replace(message.descriptor, backout_count=message.descriptor.backout_count + reservation.offers)
-    errand = PutOff(
+    put_off = PutOff(
         message=replace(message, descriptor=raised),
         to_q_name=queue.definition.backout_requeue_q_name,
         reservation=reservation.number,
@@ -67,11 +67,11 @@ def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids
     def gather(_: list[Reply]) -> Reply:
         return Settled(count=1, left=reservation.left - 1)
 
-    return Decision(internal_calls=[errand], gather=gather)
+    return Decision(internal_calls=[put_off], gather=gather)
 
 
 def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """From the queue, or out of the reservation, onto another queue, one way after the other."""
+    """Moves it from the queue, or out of the reservation, onto another queue, trying one form after the other."""
     message = call.message
     hindered = ""
     for descriptor, data in _forms(call, now):
@@ -81,24 +81,24 @@ def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, id
             hindered = str(error)
             continue
         before = message.descriptor
-        told = PoisonMoved(message.q_name, call.to_q_name, before.msg_id, before.backout_count, call.why)
-        return replace(done, changes=_leaving(call, facts, done.changes, now), events=(told, *done.events))
+        event = PoisonMoved(message.q_name, call.to_q_name, before.msg_id, before.backout_count, call.why)
+        return replace(done, changes=_leaving(call, facts, done.changes, now), events=(event, *done.events))
     return _other_way(call, hindered)
 
 
 def _forms(call: PutOff, now: int) -> list[tuple[MessageDescriptor, bytes]]:
-    """The message as it is to lie there: with what was said of it, and else without."""
+    """Returns the message as it is to lie there: with the rejection's text, and else without."""
     before, data = call.message.descriptor, call.message.data
     plain = counted_anew(before)
     is_known_again = backouts_before(plain) is not None and not before.msg_flags & SEGMENT
     if not (call.reservation and call.why and is_known_again):
         return [(plain, data)]
-    said = Rejection(why=call.why, q_name=call.message.q_name, ms=now)
-    return [with_rejection(plain, data, said), (plain, data)]
+    rejection = Rejection(why=call.why, q_name=call.message.q_name, ms=now)
+    return [with_rejection(plain, data, rejection), (plain, data)]
 
 
 def _put(call: PutOff, descriptor: MessageDescriptor, data: bytes, facts: Facts, now: int, ids: Ids) -> Decision:
-    """Onto its queue, or where none is named onto the dead-letter queue. Raises MQError."""
+    """Puts it onto its queue, or where none is named onto the dead-letter queue. Raises MQError."""
     message = call.message
     if call.to_q_name:
         return moved(message, call.to_q_name, descriptor, data, facts, now, ids)
@@ -109,15 +109,15 @@ def _put(call: PutOff, descriptor: MessageDescriptor, data: bytes, facts: Facts,
 
 def _other_way(call: PutOff, why: str) -> Decision:
     if call.to_q_name:
-        said = "; ".join(part for part in (call.why, f"BOQNAME: {why}") if part)
-        return Decision(internal_calls=[replace(call, to_q_name="", why=said)])
+        reason = "; ".join(part for part in (call.why, f"BOQNAME: {why}") if part)
+        return Decision(internal_calls=[replace(call, to_q_name="", why=reason)])
     if call.otherwise is None:
         raise CommandFailed(f"no queue takes it: {why}")
     return Decision(internal_calls=[call.otherwise])
 
 
 def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> list[AnyChange]:
-    """What is of a reservation counts on no queue: its row goes otherwise than one of a queue."""
+    """Returns the changes without a count of the queue: what is reserved counts on no queue."""
     reservation = facts.reservation
     if reservation is None:
         return changes
@@ -133,7 +133,7 @@ def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> 
 def _dead_letter(
     message: StoredMessage, descriptor: MessageDescriptor, body: bytes, facts: Facts, now: int, ids: Ids
 ) -> Decision:
-    """Behind an MQDLH. Raises CommandFailed where the dead-letter queue takes it not."""
+    """Puts it behind an MQDLH. Raises CommandFailed where the dead-letter queue does not take it."""
     data = header(_REACHED, message.q_name, descriptor, facts.q_mgr.name, now) + body
     if hindered := why_not(facts, len(data)):
         raise CommandFailed(f"the dead-letter queue: {hindered}")

@@ -1,7 +1,7 @@
-"""What the queue manager sends by itself: a report to ReplyToQ, and what nobody takes to the dead-letter queue.
+"""Reports that the queue manager sends to ReplyToQ, and undelivered ones, which go to the dead-letter queue.
 
 Such a message is put like any other: it may trigger, and it counts. One that even the dead-letter queue does not take
-is dropped and told to the log, so the call that gave rise to it succeeds whatever happens here.
+is dropped and logged, so the call that caused it succeeds whatever happens here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trigmon.rules.model.stored_messages import Found
 
 
 def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Delivers a report as any message is put; where it cannot be, it goes the way of the undelivered.
+    """Delivers a report as any message is put; where it cannot be put, it goes to the dead-letter queue.
 
     A full unit of work is the caller's affair: SyncpointLimitReached (2024) refuses the put or get itself.
     """
@@ -51,7 +51,7 @@ def decide_report(call: Report, facts: Facts, found: Found | None, now: int, ids
 
 
 def decide_undelivered(call: Undelivered, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Behind an MQDLH onto DEADQ, with the time it has left; one that inherited MQRO_DISCARD_MSG is dropped rather."""
+    """Puts it behind an MQDLH onto DEADQ with its time left, or drops it where MQRO_DISCARD_MSG was inherited."""
     report, name = call.report, facts.q_mgr.dead_letter_q_name
     original = report.descriptor
     refused = f"{report.q_name} refused it (reason {call.reason})"

@@ -1,10 +1,10 @@
 """Reservations: a fixed batch of messages that a consumer reads as often as it has to, and settles when it is done.
 
 For a job whose work is planned at one place and done at others, and repeated: a connection reserves, any others read,
-and what was reserved stays the same batch, hidden from every getter, whoever dies. It is a unit of work that no
-connection's end and no restart backs out; MAXUMSGS does not count it, expiry does not touch it, and what is reserved
-survives a restart even if it is not persistent. While a connection stands behind it, it does not count, as what was got
-and not committed does not; else it counts as waiting, for its consumer alone.
+and what was reserved stays the same batch, hidden from every getter, whichever program ends. It is a unit of work that
+no connection's end and no restart backs out; MAXUMSGS does not count it, expiry does not touch it, and what is reserved
+survives a restart even if it is not persistent. While a connection holds it, it does not count, as what was got and
+not committed does not; else it counts as waiting, for its consumer alone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _MOST_OF_A_GROUP = 64 << 20
 
 
 def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
-    """Checks the call, and says which messages come next, where the consumer's reservation is still to be made.
+    """Checks the call, and selects the messages that come next, where the reservation is still to be made.
 
     Raises ObjectInUse (2042) while another connection holds it, ResourceProblem (2102) for one more than its user may
     have, and what a get raises.
@@ -104,7 +104,7 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
 
 
 def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The consumer's batch: the one it has, offered anew to another connection of his, or a slice of a new one."""
+    """Reserves the consumer's batch: the one it has, offered anew to another connection, or a slice of a new one."""
     own = _own(call, facts)
     if found is None:
         return _offered(own, facts) if own is not None else Decision()
@@ -130,7 +130,7 @@ def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, i
 
 
 def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, until: int, facts: Facts) -> list[Call]:
-    """What a slice is made of, in its order: messages together, each group by itself, and poison on its way out."""
+    """Returns the calls of a slice, in its order: messages together, each group by itself, and poison moved away."""
     if messages and not of.whole_groups and not _has_poison(facts.queue):
         return [TakeIn(reservation=of.number, messages=tuple(messages), handle=handle, until=until)]
     parts: list[Call] = []
@@ -158,19 +158,19 @@ def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, unti
 
 
 def _slice(reservation: Reservation) -> int:
-    """So many messages one call looks at; of groups the first ones, each of which is looked through."""
+    """Returns how many messages one call looks at; of groups the first ones, each of which is looked through."""
     return SLICE // 4 if reservation.whole_groups else SLICE
 
 
 def _is_poison(message: StoredMessage, queue: QueueFacts | None) -> bool:
-    """Whether a get would put the message aside: so does a reservation, but not with what belongs to a group."""
+    """Returns whether a get would put the message aside, as a reservation does, but not messages of a group."""
     if queue is None or not _has_poison(queue):
         return False
     return queue.definition.backout_threshold <= message.descriptor.backout_count
 
 
 def _has_poison(queue: QueueFacts | None) -> bool:
-    """Whether any message of the queue could be put aside for its backout count."""
+    """Returns whether any message of the queue could be put aside for its backout count."""
     if queue is None or queue.definition.backout_requeue is not BackoutRequeue.QMGR:
         return False
     return queue.definition.backout_threshold > 0
@@ -183,7 +183,7 @@ def _put_off(message: StoredMessage, facts: Facts, otherwise: TakeIn) -> PutOff:
 
 
 def look_for_take_in(call: TakeIn, facts: Facts, now: int) -> Selection | None:
-    """The rest of a group."""
+    """Selects the rest of a group."""
     first, reservation = call.messages[0], facts.reservation
     if reservation is None or not reservation.whole_groups or first.descriptor.group_id == NO_ID:
         return None
@@ -198,7 +198,7 @@ def look_for_take_in(call: TakeIn, facts: Facts, now: int) -> Selection | None:
 
 
 def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The messages that there is room for, of a group all or none; without room the reservation is complete."""
+    """Reserves the messages that there is room for, of a group all or none; without room it is complete."""
     reservation = open_one(facts)
     if reservation.is_sealed or reservation.count >= call.until:
         return Decision()
@@ -217,7 +217,7 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
 
 
 def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Those of the messages, from the first on, that there is room for."""
+    """Returns those of the messages, from the first on, that there is room for."""
     number, size = reservation.count, reservation.size
     if number + len(messages) <= reservation.max_messages and size + _size(messages) <= reservation.max_bytes:
         return list(messages)
@@ -231,7 +231,7 @@ def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> l
 
 
 def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What the slice has made of it is written. Complete when it is full, or when nothing more was there.
+    """Writes down the slice of the reservation. It is complete when full, or when nothing more was there.
 
     From then on it lasts, and may be read.
     """
@@ -244,7 +244,7 @@ def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Id
 
 
 def _group(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """The messages of a group in the order of their places, of several at one place the first.
+    """Returns the messages of a group in the order of their places, of several at one place the first.
 
     Raises SyncpointLimitReached (2024) for one that is too large for one step.
     """
@@ -273,7 +273,7 @@ def _size(messages: Sequence[StoredMessage]) -> int:
 
 
 def _offered(own: Reservation, facts: Facts) -> Decision:
-    """The same batch once more. To another connection it is offered anew: whoever had it is no more."""
+    """Returns the same batch once more. To another connection it is offered anew: the earlier holder is gone."""
     if own.holder == facts.connection.connection:
         return Decision(_as_reply(own, again=True))
     anew = offered_anew(_held_by(own, facts))
@@ -301,7 +301,7 @@ def _new(call: Reserve, facts: Facts, number: int, now: int) -> Reservation:
 
 
 def _own(call: Reserve, facts: Facts) -> Reservation | None:
-    """The consumer's reservation of this queue of which anything is left, if there is one.
+    """Returns the consumer's reservation of this queue of which anything is left, if there is one.
 
     Each user has consumer names of its own: another user's reservation of the same name is none of this one. One whose
     record is older than its user's field is anybody's.
@@ -351,7 +351,7 @@ def _as_reply(reservation: Reservation, *, again: bool = False) -> Reserved:
 
 
 def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Selection | None:
-    """The first stretch of what is asked for that is left."""
+    """Selects the first stretch of what is asked for that is left."""
     if call.ordinal < 0 or call.count < 1:
         raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and 1 or more")
     reservation = open_one(facts, call.reservation)
@@ -372,7 +372,7 @@ def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Select
 
 
 def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The messages, as a get would return them; their time left is what is left of it, and never nothing."""
+    """Returns the messages, as a get would return them; their time left is what is left of it, and never nothing."""
     reservation = open_one(facts, call.reservation)
     stands: list[AnyChange] = []
     connection = facts.connection.connection
@@ -412,7 +412,7 @@ def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
 
 
 def decide_settle(call: Settle, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """All of it is settled when this is answered; its rows go behind it, with the reports that senders asked for."""
+    """Settles all of it before it is answered; its rows go later, with the reports that senders asked for."""
     reservation = _asked_for(call, facts)
     check_may_end(reservation, named(reservation), facts.connection)
     if reservation.outcome is UnitOutcome.COMMITTED:
@@ -426,7 +426,7 @@ def decide_settle(call: Settle, facts: Facts, found: Found | None, now: int, ids
 
 
 def decide_release(call: Release, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Back to the queue. No occasion, as a backout is none: what follows is judged when the queue is closed."""
+    """Returns the messages to the queue. That is no occasion, like a backout: the close of the queue is judged."""
     reservation = _asked_for(call, facts)
     if reservation.outcome is UnitOutcome.BACKED_OUT:
         return Decision(Settled(count=0, already=True))
@@ -461,7 +461,7 @@ def check_stretches(reservation: Reservation) -> None:
 
 
 def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
-    """A slice of what it is done with."""
+    """Selects a slice of what the reservation is done with."""
     reservation = facts.reservation
     if reservation is None or not reservation.due:
         return None
@@ -477,7 +477,7 @@ def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
 
 
 def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Rows go, or go back. One that is not what was written goes back: who looks there next sets it aside."""
+    """Deletes rows, or gives them back. A damaged one goes back: the next one that reads it sets it aside."""
     reservation = facts.reservation
     if reservation is None or found is None:
         return Decision(Counted(count=0))
@@ -488,18 +488,18 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     after = replace(reservation, due=(*rest, *others))
     backs = rows if due.returns else found.damaged
     changes: list[AnyChange] = [ReturnReserved(backs, due.adds)] if backs else []
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     if not due.returns and found.messages:
         changes.append(SettleReserved(found.messages))
-        errands = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
+        internal_calls = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
-    told = (SweepDue((reservation.number,)),) if after.due else ()
-    return Decision(Counted(count=len(rows), more=bool(after.due)), changes, errands, told)
+    events = (SweepDue((reservation.number,)),) if after.due else ()
+    return Decision(Counted(count=len(rows), more=bool(after.due)), changes, internal_calls, events)
 
 
 def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A connection has ended. Behind the last one the messages wait again, which is occasion R."""
+    """Removes an ended connection. Behind the last one the messages wait again, which is occasion R."""
     reservation, queue = facts.reservation, facts.queue
     if reservation is None or queue is None:
         return Decision(Done())
@@ -519,7 +519,7 @@ def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found 
 
 
 def open_one(facts: Facts, number: int = 0) -> Reservation:
-    """The reservation, of which something is left. Raises what says why there is none."""
+    """Returns the reservation, of which something is left. Raises what tells why there is none."""
     reservation = facts.reservation
     if reservation is None:
         raise _unknown(number)
@@ -530,7 +530,7 @@ def open_one(facts: Facts, number: int = 0) -> Reservation:
 
 
 def decide_attempt(call: Attempt, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What its holder works on alone is written down, for whoever is offered it after that one's death."""
+    """Records what its holder works on alone, for the holder that is offered it after that one's end."""
     reservation = open_one(facts, call.reservation)
     if call.ordinal < 0 or call.count < 0 or call.ordinal + call.count > reservation.count:
         raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and within {reservation.count}")
@@ -553,7 +553,7 @@ def _unknown(number: int) -> UnknownObjectName:
 
 
 def named(reservation: Reservation) -> str:
-    """A reservation in an error."""
+    """Returns a reservation as an error names it."""
     return f"RESERVATION({reservation.number}) of {reservation.consumer} on {reservation.q_name}"
 
 
@@ -561,7 +561,7 @@ def named(reservation: Reservation) -> str:
 
 
 def decide_reservations(call: Reservations, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Those of which anything is left, by number, a page of them. ``own`` are those of the user who asks."""
+    """Lists those of which anything is left, by number, a page of them. ``own``: those of the user who asks."""
     assert facts.world is not None
     limit = max(1, min(call.limit, MOST_ROWS))
     behind = sorted((r for r in facts.world.reservations if r.number > call.after), key=lambda r: r.number)
@@ -572,7 +572,7 @@ def decide_reservations(call: Reservations, facts: Facts, found: Found | None, n
 
 
 def rows(reservations: Sequence[Reservation]) -> list[dict[str, Any]]:
-    """Reservations as they are shown, the first MOST_ROWS; ``told`` is one for a person."""
+    """Returns reservations as they are shown, the first MOST_ROWS, with a sentence for a person."""
     shown = islice((r for r in reservations if r.left), MOST_ROWS)
     return [
         {
@@ -592,13 +592,13 @@ def rows(reservations: Sequence[Reservation]) -> list[dict[str, Any]]:
             "user": r.user or "",
             "held": bool(r.holder),
             "readers": len(r.readers),
-            "summary": _told(r),
+            "summary": _sentence(r),
         }
         for r in shown
     ]
 
 
-def _told(reservation: Reservation) -> str:
+def _sentence(reservation: Reservation) -> str:
     if reservation.behind:
         who = f"held by {reservation.by}" if reservation.holder else f"read by {len(reservation.readers)}"
         return f"{reservation.left} reserved for {reservation.consumer}, {who}, which do not count"

@@ -1,7 +1,7 @@
-"""How many programs may run, and when the next may start: what keeps a run held, or starts one that was.
+"""Admission of runs: how many programs may run, and when the next may start.
 
-Counted over all monitors, in the turn in which a run is written down, so that two that ask in one instant cannot both
-be let through.
+Counted over all monitors, in the turn in which a run is recorded, so that two that ask in one instant cannot both
+start.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Applicant(NamedTuple):
 
 
 def applicant(run: Run, facts: Facts) -> Applicant:
-    """A run, whose queue, process and cause the facts are about."""
+    """Returns the run as an applicant, whose queue, process and cause the facts are about."""
     return Applicant(
         run_id=run.run_id,
         slot=run.slot,
@@ -63,7 +63,7 @@ def applicant(run: Run, facts: Facts) -> Applicant:
 
 
 def as_recorded(process: Process | None) -> dict[str, Any] | None:
-    """A process definition as a run's record keeps it: what differs from the defaults; None where there is none."""
+    """Returns a process definition as a run's record keeps it: what differs from the defaults; None for none."""
     if process is None:
         return None
     kept: dict[str, Any] = msgspec.to_builtins(process)
@@ -71,13 +71,13 @@ def as_recorded(process: Process | None) -> dict[str, Any] | None:
 
 
 def process_of(run: Run, facts: Facts) -> dict[str, Any] | None:
-    """What its record says of a run's process; of one written before records said it, the definition of today."""
+    """Returns the process in a run's record; for an older record without one, the definition of today."""
     known = run.origin.process
     return as_recorded(facts.process) if known is UNSET else known
 
 
 def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
-    """Why a run may not start now, for a person; "" when it may."""
+    """Returns why a run may not start now, for a person; "" when it may."""
     if why := paused(facts, who.q_name, who.process_name):
         return why
     if why := pause_of(who.cause, now):
@@ -96,14 +96,14 @@ def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
 
 
 def pause_of(cause: Cause | None, now: int) -> str:
-    """How long the failures before it keep a run back, for a person; "" where they do not."""
+    """Returns how long the failures before it keep a run back, for a person; "" where they do not."""
     if cause is None or cause.until_ms <= now:
         return ""
     return f"failed {_times(cause)} in a row; not started before {moment(cause.until_ms)}"
 
 
 def pause_ms(failed: int, retry_wait_s: int) -> int:
-    """How long the next run waits behind failures: RETRYWAIT, then twice that and so on up to 60 s, or RETRYWAIT."""
+    """Returns the pause behind failures, in milliseconds: RETRYWAIT, doubled each time up to 60 s or RETRYWAIT."""
     return 1000 * min(retry_wait_s << min(failed - 1, 20), max(LONGEST_PAUSE_S, retry_wait_s))
 
 
@@ -113,7 +113,7 @@ def _elsewhere(running: list[Serving], monitor: str) -> str:
 
 
 def _tried_by_another(who: Applicant, facts: Facts) -> str:
-    """After a failure one at a time tries again: a close's trigger message can come before the end of its run."""
+    """Returns why another run has to end first: after a failure one at a time tries again, "" for no reason."""
     if who.cause is None or not who.cause.failed or not is_for_one(who.queue):
         return ""
     others = [run_id for run_id in under_way(facts, who.slot, who.q_name) if run_id != who.run_id]
@@ -121,7 +121,7 @@ def _tried_by_another(who: Applicant, facts: Facts) -> str:
 
 
 def under_way(facts: Facts, slot: str, q_name: str) -> list[str]:
-    """The runs of a process for a queue that have, or may have, a program."""
+    """Returns the runs of a process for a queue that have, or may have, a program."""
     return [each.run_id for each in facts.serves if not each.is_over and (each.slot, each.q_name) == (slot, q_name)]
 
 
@@ -130,12 +130,12 @@ def _times(cause: Cause) -> str:
 
 
 def is_for_one(queue: QueueFacts | None) -> bool:
-    """Whether a queue wants one program at a time, whose end can bring the next one's start."""
+    """Returns whether a queue wants one program at a time, whose end can bring the next one's start."""
     return queue is not None and queue.definition.trigger_type in _ONE_PROGRAM
 
 
 def _not_opened(who: Applicant, running: list[Serving]) -> str:
-    """A queue of FIRST or DEPTH wants one program at a time, until that has begun to read."""
+    """Returns which run has not opened the queue yet: FIRST and DEPTH want one program at a time until it reads."""
     if not is_for_one(who.queue):
         return ""
     coming = next((each for each in running if each.q_name == who.q_name and not each.first_open_ms), None)
@@ -143,23 +143,23 @@ def _not_opened(who: Applicant, running: list[Serving]) -> str:
 
 
 def decide_start_runs(call: StartRuns, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The oldest held runs whose lines nothing hinders; whether each may, with those before it, is asked once more."""
+    """Starts the oldest held runs that nothing hinders; whether each may, is asked again with those before it."""
     waiting = sum(line.count for line in facts.lines)
     free = [line for line in facts.lines if not hindrance(_first(line, call.monitor), facts, call.caps, now)]
     chosen = heapq.nsmallest(max(1, min(call.limit, MOST_AT_ONCE)), (r for line in free for r in line.run_ids))
     pauses = [line.cause.until_ms for line in facts.lines if line.cause is not None and line.cause.until_ms > now]
-    errands: list[Call] = [StartRun(run_id=run_id, monitor=call.monitor, caps=call.caps) for run_id in chosen]
+    internal_calls: list[Call] = [StartRun(run_id=run_id, monitor=call.monitor, caps=call.caps) for run_id in chosen]
     answer = ToStart(records=[], waiting=waiting, again_ms=min(pauses, default=0), now_ms=now)
 
     def gathered(replies: list[Reply]) -> Reply:
         due = [record for reply in replies if isinstance(reply, ToStart) for record in reply.records]
         return replace(answer, records=due, waiting=waiting - len(due))
 
-    return Decision(answer, internal_calls=errands, gather=gathered)
+    return Decision(answer, internal_calls=internal_calls, gather=gathered)
 
 
 def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A held run becomes due, unless one before it has taken the place."""
+    """Makes a held run due, unless one before it has taken the place."""
     run = facts.run
     if run is None or not run.is_held:
         return Decision(ToStart(records=[]))
@@ -171,7 +171,7 @@ def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int
 
 
 def served_run(run: Run, facts: Facts) -> Serving:
-    """A run that has, or may have, a program from now on: as its definition's user, or the asking monitor's."""
+    """Returns a run that has, or may have, a program from now on: as its definition's user, or the asking monitor's."""
     return Serving(
         run_id=run.run_id,
         q_name=run.trigger.q_name,

@@ -1,8 +1,8 @@
-"""What a process definition says to start: its texts as words, lexed like a shell's and run by none.
+"""Checks of a process definition's command line: its texts as words, split as by a shell and run by none.
 
-Pure, and the one copy: a definition is held to it when it is made or altered, and a launch cuts its words by it.
-APPLICID and ENVRDATA mean what the application type makes of them, so they are held to it only for types that a
-monitor of ours starts. Attributes of ours mean one thing, and are held to it whatever the type.
+Pure, and the one copy: a definition is checked when it is made or altered, and a launch splits its words by it.
+APPLICID and ENVRDATA mean what the application type makes of them, so they are checked only for types that a
+monitor of ours starts. Attributes of ours mean one thing, and are checked whatever the type.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ NOT_FROM_OUTSIDE = (
 
 
 def split_words(text: str) -> list[str]:
-    """``text`` as a shell would split it. Raises ValueError when a quote is left open, or a backslash ends it."""
+    """Returns ``text`` split as by a shell. Raises ValueError for an open quote, or a backslash at its end."""
     return list(_split(text)) if text else []
 
 
 @lru_cache(maxsize=16)
 def _split(text: str) -> tuple[str, ...]:
-    """The words of a text; a process that is checked asks for the same ones again and again."""
+    """Returns the words of a text; a process that is checked asks for the same ones again and again."""
     return tuple(shlex.split(text))
 
 
 def environment_words(env_data: str) -> list[str]:
-    """ENVRDATA's words. A trailing ``&``, IBM's way to say "do not wait", is dropped: nothing here waits anyway."""
+    """Returns ENVRDATA's words. A trailing ``&``, IBM's "do not wait", is dropped: nothing here waits anyway."""
     return split_words(env_data.rstrip().removesuffix("&"))
 
 
 def has_placeholder(words: list[str]) -> bool:
-    """Whether any word asks to be filled."""
+    """Returns whether any word asks to be filled."""
     return any(PLACEHOLDER.search(word) for word in words)
 
 
 def path_words(process: Process) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Where a placeholder that others choose stands in a word with a slash: attribute, its words, and the same apart.
+    """Yields where a placeholder from outside stands in a path: the attribute, its words, and the same words apart.
 
     A queue may be called ``..`` or ``/ETC/PASSWD``, and TRIGDATA is any text: such a word may lead anywhere.
     """
@@ -78,13 +78,13 @@ def _apart(word: str) -> list[str]:
 
 
 def makes_an_option(word: str) -> bool:
-    """Whether a placeholder would be part of an option's name, ``-{queue}`` or ``--with{queue}``, and not its value."""
+    """Returns whether a placeholder is part of an option's name, ``-{queue}`` or ``--with{queue}``, not its value."""
     before = word[: found.start()] if (found := PLACEHOLDER.search(word)) else ""
     return before.startswith("-") and (not before.strip("-") or (before.startswith("--") and "=" not in before))
 
 
 def secret_names(text: str) -> list[str]:
-    """The names of SECRETS. Raises ValueError when one could not be a file's name."""
+    """Returns the names of SECRETS. Raises ValueError when one could not be a file's name."""
     names = [name.strip() for name in text.split(",")] if text.strip() else []
     if wrong := [name for name in names if not SECRET_NAME.fullmatch(name)]:
         raise ValueError(f"{wrong[0]!r} is no name of a secret")
@@ -92,7 +92,7 @@ def secret_names(text: str) -> list[str]:
 
 
 def template(program: list[str], after: list[str]) -> list[str]:
-    """The words of a UNIX program before they are filled: the MQTMC2 stands where no placeholder asks for anything.
+    """Returns a UNIX program's words before they are filled: the MQTMC2 stands where there is no placeholder.
 
     ``program`` are APPLICID's words, ``after`` ENVRDATA's.
     """
@@ -101,7 +101,7 @@ def template(program: list[str], after: list[str]) -> list[str]:
 
 
 def run_from_outside(words: list[str]) -> str:
-    """What is wrong with a program's words, as :func:`template` makes them, by which what came from outside would run.
+    """Returns what is wrong with a program's words (:func:`template`) by which text from outside would run.
 
     "" where nothing is. It names the word, and the remedy.
     """
@@ -110,7 +110,7 @@ def run_from_outside(words: list[str]) -> str:
 
 
 def faults(process: Process) -> Iterator[tuple[str, str]]:
-    """Each attribute, by long name, from which no program could be started, and what it must be instead.
+    """Yields each attribute, by long name, from which no program could be started, and what it must be instead.
 
     A blank APPLICID is none: MQ allows a process that starts nothing yet.
     """
@@ -130,13 +130,13 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
 
 
 def _run(process: Process, name: str) -> str:
-    """What is wrong with a program's words, where it is this attribute that spoils them."""
+    """Returns what is wrong with a program's words, where it is this attribute that spoils them."""
     if process.appl_type != ApplType.UNIX:
         return ""
     try:
         program, after = split_words(process.appl_id), environment_words(process.env_data)
     except ValueError:
-        return ""  # told already
+        return ""  # reported already
     if not program or not (number := code_from_outside(whole := template(program, after))):
         return ""
     is_its = (number < len(program) or not has_placeholder(program + after)) == (name == "appl_id")
@@ -146,7 +146,7 @@ def _run(process: Process, name: str) -> str:
 def check_process(process: Process, named: Collection[str]) -> None:
     """Raises AttrValueError for the first fault in what a command named; a new type looks at everything anew.
 
-    What is said of Spark is looked at as a whole: one part of it can contradict another.
+    The attributes of Spark are checked as a whole: one part of it can contradict another.
     """
     whole = any(name.startswith("spark_") or name == "appl_id" for name in named)
     for name, wanted in faults(process):

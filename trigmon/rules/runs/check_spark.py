@@ -1,8 +1,8 @@
-"""What a process definition says of Spark, held to what Spark would make of it when it starts. Pure.
+"""Checks of a process definition's Spark attributes against what Spark accepts when it starts. Pure.
 
-The single attributes are held to it whatever the application type, as all of ours are. What two of them say together
-is judged here as well, so that a job that could only fail is refused when it is defined, with the remedy. Sources:
-spark-submit's own refusals (SparkSubmit and SparkSubmitArguments of Spark 4.3), and what its JVM takes.
+Single attributes are checked whatever the application type, as all of ours are. Combinations are checked as well, so
+that a job that could only fail is refused when it is defined, with the remedy. Sources: spark-submit's own refusals
+(SparkSubmit and SparkSubmitArguments of Spark 4.3), and what its JVM takes.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ _NOT_OF_A_SESSION = (
 
 
 def names_in(text: str) -> list[str]:
-    """The names of a list of files or packages, blanks around the commas left out."""
+    """Returns the names of a list of files or packages, blanks around the commas left out."""
     return [name.strip() for name in text.split(",")] if text.strip() else []
 
 
 def is_warm(process: Process) -> bool:
-    """Whether it is started as a session of a Spark Connect server."""
+    """Returns whether it is started as a session of a Spark Connect server."""
     return process.spark_start == SparkStart.CONNECT and process.spark_isolation == SparkIsolation.SESSION
 
 
 def _words(text: str) -> list[str]:
-    """``text`` as a shell would split it, and most often there is none. Raises ValueError."""
+    """Returns ``text`` split as by a shell; most often there is none. Raises ValueError."""
     return shlex.split(text) if text else []
 
 
 def environment_of(process: Process) -> dict[str, str]:
-    """The variables that SPKENV sets. Raises ValueError for words that set none."""
+    """Returns the variables that SPKENV sets. Raises ValueError for words that set none."""
     pairs = [word.partition("=") for word in _words(process.spark_environment)]
     if wrong := [name for name, equals, _ in pairs if not equals or not _VARIABLE.fullmatch(name)]:
         raise ValueError(f"{wrong[0]!r} sets no variable")
@@ -68,14 +68,14 @@ def environment_of(process: Process) -> dict[str, str]:
 
 
 def master(text: str) -> str:
-    """What is wrong with a master; "" when nothing is."""
+    """Returns what is wrong with a master; "" when nothing is."""
     if not text or text == "yarn" or _LOCAL.fullmatch(text) or _URL.fullmatch(text):
         return ""
     return "local, local[N], local[*], spark://HOST:PORT, yarn, k8s://..., or (SPKSTART(CONNECT)) sc://HOST:PORT"
 
 
 def memory(text: str) -> str:
-    """What is wrong with an amount of memory; "" when nothing is."""
+    """Returns what is wrong with an amount of memory; "" when nothing is."""
     found = _MEMORY.fullmatch(text)
     if text and not found:
         return "a whole number with its unit, k, m, g or t: 512m or 2g"
@@ -85,13 +85,13 @@ def memory(text: str) -> str:
 
 
 def files(text: str) -> str:
-    """What is wrong with a list of files; "" when nothing is."""
+    """Returns what is wrong with a list of files; "" when nothing is."""
     wrong = [name for name in names_in(text) if not name or re.search(r"\s", name)]
     return f"names of files divided by commas, none blank and none with a blank, not {wrong[0]!r}" if wrong else ""
 
 
 def packages(text: str) -> str:
-    """What is wrong with a list of Maven coordinates; "" when nothing is."""
+    """Returns what is wrong with a list of Maven coordinates; "" when nothing is."""
     wrong = [name for name in names_in(text) if not _PACKAGE.fullmatch(name)]
     return f"packages divided by commas, each group:artifact:version, not {wrong[0]!r}" if wrong else ""
 
@@ -113,11 +113,11 @@ def _keytab(text: str) -> str:
 
 def _environment(text: str) -> str:
     try:
-        said = environment_of(Process(name="", spark_environment=text))
+        variables = environment_of(Process(name="", spark_environment=text))
     except ValueError as error:
         why = str(error)
         return f"words of the form NAME=value ({why[:1].lower()}{why[1:]})"
-    if taken := [name for name in said if _OWN_VARIABLES.fullmatch(name)]:
+    if taken := [name for name in variables if _OWN_VARIABLES.fullmatch(name)]:
         return f"other variables than {taken[0]}, which the monitor sets itself"
     return ""
 
@@ -137,10 +137,10 @@ CHECKS: dict[str, Callable[[str], str]] = {
 
 
 def contradictions(process: Process) -> Iterator[tuple[str, str]]:
-    """Attributes that cannot stand beside the others, by long name, and what they must be instead."""
+    """Yields attributes that cannot stand beside the others, by long name, and what they must be instead."""
     if bool(process.spark_principal) != bool(process.spark_keytab):
         wanted, other = ("spark_keytab", "SPKPRINC") if process.spark_principal else ("spark_principal", "SPKKEYTAB")
-        yield wanted, f"said together with {other}: a principal logs in by its keytab"
+        yield wanted, f"given together with {other}: a principal logs in by its keytab"
     if process.spark_start == SparkStart.REST:
         yield from _by_rest(process)
     elif is_warm(process):
@@ -157,8 +157,8 @@ def _by_rest(process: Process) -> Iterator[tuple[str, str]]:
 
 
 def _as_a_session(process: Process) -> Iterator[tuple[str, str]]:
-    said = process.spark_master
-    if said and not said.startswith(("local", "sc://")):
+    master_url = process.spark_master
+    if master_url and not master_url.startswith(("local", "sc://")):
         yield (
             "spark_master",
             "blank or local[N] with SPKSTART(CONNECT), for a server that the monitor keeps, or the sc://HOST:PORT "
@@ -172,17 +172,17 @@ def _as_a_session(process: Process) -> Iterator[tuple[str, str]]:
         )
     for name in _NOT_OF_A_SESSION:
         if getattr(process, name):
-            yield name, "not said with SPKSTART(CONNECT), whose server's it is, unless with SPKISOL(PROCESS)"
+            yield name, "not given with SPKSTART(CONNECT), whose server's it is, unless with SPKISOL(PROCESS)"
     if wrong := [key for key in _keys(process.spark_conf) if not key.startswith("spark.sql.")]:
         yield (
             "spark_conf",
             f"settings that a session can have of its own with SPKSTART(CONNECT), spark.sql.*, not {wrong[0]}: "
-            "a server that the monitor keeps is told in the setting connect.conf",
+            "a server that the monitor keeps is named in the setting connect.conf",
         )
 
 
 def _keys(conf: str) -> list[str]:
-    """The keys of SPKCONF that are Spark's; none where its words are wrong, which is told already."""
+    """Returns the keys of SPKCONF that are Spark's; none where its words are wrong, which is reported already."""
     try:
         return [key for key in (word.partition("=")[0] for word in _words(conf)) if key.startswith("spark.")]
     except ValueError:
@@ -190,15 +190,15 @@ def _keys(conf: str) -> list[str]:
 
 
 def _by_submit(process: Process) -> Iterator[tuple[str, str]]:
-    said = process.spark_master
-    if said.startswith("sc://"):
+    master_url = process.spark_master
+    if master_url.startswith("sc://"):
         how = "SPKISOL(SESSION)" if process.spark_start == SparkStart.CONNECT else "SPKSTART(CONNECT)"
-        yield "spark_master", f"another than sc://HOST:PORT, which is a server of Spark Connect, or {how} be said"
+        yield "spark_master", f"another than sc://HOST:PORT, which is a server of Spark Connect, or {how} be given"
     if process.spark_deploy_mode != SparkDeployMode.CLUSTER:
         return
-    if not said or said.startswith("local"):
+    if not master_url or master_url.startswith("local"):
         yield "spark_deploy_mode", "CLIENT with a local master; CLUSTER needs SPKMASTER to name a cluster"
-    elif said.startswith("spark://") and _is_python(process):
+    elif master_url.startswith("spark://") and _is_python(process):
         yield (
             "spark_deploy_mode",
             "CLIENT, or SPKSTART be REST: by spark-submit a standalone cluster takes no Python program",
@@ -206,11 +206,11 @@ def _by_submit(process: Process) -> Iterator[tuple[str, str]]:
 
 
 def _is_python(process: Process) -> bool:
-    """Whether what is started is a Python program, as far as its definition tells."""
+    """Returns whether what is started is a Python program, as far as its definition tells."""
     if process.spark_class or process.appl_type != ApplType.SPARK:
         return False
     try:
         words = shlex.split(process.appl_id)
     except ValueError:
-        return False  # told already
+        return False  # reported already
     return bool(words) and not words[0].endswith(".jar")

@@ -1,11 +1,11 @@
-"""Where among a program's words another program, or the text of one, is said: no placeholder may stand there.
+"""Where among a program's words another program, or the text of one, stands: no placeholder may stand there.
 
 What a placeholder brings in comes from outside the definition. A shell, an interpreter, and what starts another program
-would run it. Pure. The tables (:mod:`trigmon.rules.runs.code_tables`) are closed: what stands in none of them is held
-to the options that mean code in most programs, and searched for a shell or an interpreter among its words.
+would run it. Pure. The tables (:mod:`trigmon.rules.runs.code_tables`) are closed: a program in none of them is
+checked for the options that mean code in most programs, and for a shell or an interpreter among its words.
 
-In doubt a word is refused. What stands behind a script's text or file reaches the script as an argument, and is run by
-nobody.
+In doubt a word is refused. What stands behind a script's text or file reaches the script as an argument, and is
+not run.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class _Kind(Enum):
 
 
 def code_from_outside(words: list[str]) -> int:
-    """The number of the word by which what came from outside would be run as a program or its text; 0 for none."""
+    """Returns the number of the word by which text from outside would run as a program or its text; 0 for none."""
     return _command(words, 0) if words else 0
 
 
 def _command(words: list[str], at: int) -> int:
-    """What is wrong with words of which that at ``at`` is a program."""
+    """Returns the number of the wrong word among words of which that at ``at`` is a program."""
     if _is_filled(words[at]):
         return at
     name = _name(words[at])
@@ -71,7 +71,7 @@ def _command(words: list[str], at: int) -> int:
 
 
 def _run_by(runner: Runner, words: list[str], at: int) -> int:
-    """All up to the command are the definition's own, but for the values of plain variables; then the command is."""
+    """Checks that all up to the command is the definition's own, but values of plain variables; then the command."""
     left = runner.operands
     for kind, number in _parts(runner, words, at):
         if kind is _Kind.CODE:  # cut into words, or a shell's line: what follows may belong to it
@@ -86,7 +86,7 @@ def _run_by(runner: Runner, words: list[str], at: int) -> int:
 
 
 def _interpreted(how: Interpreter, words: list[str], at: int, *, is_shell: bool) -> int:
-    """All up to the script are the definition's own: its text behind an option, or the first operand."""
+    """Checks that all up to the script is the definition's own: its text behind an option, or the first operand."""
     left, has_text = how.skip, False
     if how.permutes and (number := _first_leading(words, at)):
         return number
@@ -108,7 +108,7 @@ def _interpreted(how: Interpreter, words: list[str], at: int, *, is_shell: bool)
 
 
 def _unknown(words: list[str], at: int, *, is_file: bool = False) -> int:
-    """A program in no table, at ``at``, and its arguments. ``is_file``: a script, whose options are its own."""
+    """Checks a program in no table, at ``at``, and its arguments. ``is_file``: a script, whose options are its own."""
     name = _name(words[at])
     is_open = name in CODE_OF and not is_file
     first = words[at + 1] if at + 1 < len(words) else ""
@@ -128,7 +128,7 @@ def _unknown(words: list[str], at: int, *, is_file: bool = False) -> int:
 
 
 def _is_code(name: str, before: str, word: str) -> bool:
-    """Whether a word that a placeholder is part of is code by the option it is, or stands behind.
+    """Returns whether a word that a placeholder is part of is code by the option it is, or stands behind.
 
     Of a program that has a line in the table the letters stand behind others too, and long options are shortened.
     """
@@ -153,7 +153,7 @@ def _is_short(word: str) -> bool:
 
 
 def _is_leading(words: list[str], at: int, number: int) -> bool:
-    """Whether what came from outside decides that this word is an option of the program: no ``--`` stands before it."""
+    """Returns whether text from outside decides that this word is an option: no ``--`` stands before it."""
     return _LEADING.match(words[number]) is not None and "--" not in words[at:number]
 
 
@@ -162,7 +162,7 @@ def _first_leading(words: list[str], at: int) -> int:
 
 
 def _sets_variable(kind: _Kind, words: list[str], number: int) -> bool:
-    """Whether NAME=VALUE sets a variable of the command: before it, or behind -E or --setenv."""
+    """Returns whether NAME=VALUE sets a variable of the command: before it, or behind -E or --setenv."""
     return kind is _Kind.OPERAND or words[number - 1] in ("-E", "--setenv")
 
 
@@ -173,7 +173,7 @@ def _first_filled(words: list[str], at: int) -> int:
 def _parts(
     how: Runner | Interpreter, words: list[str], at: int, *, is_shell: bool = False
 ) -> Iterator[tuple[_Kind, int]]:
-    """What each word is. A shell's -c takes no value: its text is the first operand."""
+    """Yields what each word is. A shell's -c takes no value: its text is the first operand."""
     has_options = True
     while at < len(words):
         word = words[at]
@@ -197,7 +197,7 @@ def _parts(
 
 
 def _option(how: Runner | Interpreter, word: str) -> tuple[_Kind, bool]:
-    """What an option brings, and whether that is the next word."""
+    """Returns what an option brings, and whether that is the next word."""
     name, equals, _ = word.partition("=")
     codes, longs = how.code.split(), how.longs.split()
     if name in codes or name in longs:
@@ -215,14 +215,14 @@ def _option(how: Runner | Interpreter, word: str) -> tuple[_Kind, bool]:
 
 
 def _assigns(how: Interpreter, words: list[str], number: int) -> bool:
-    """Whether an option gives a name of the definition's a value from outside: awk's -v, Java's -D."""
+    """Returns whether an option gives a name of the definition's a value from outside: awk's -v, Java's -D."""
     name, equals, _ = words[number].partition("=")
     option = name if name.startswith("-") else words[number - 1]
     return bool(how.data and equals) and not _is_filled(name) and option.startswith(f"-{how.data}")
 
 
 def _name(word: str) -> str:
-    """What a program is called in the tables: without its directory and its version."""
+    """Returns what a program is called in the tables: without its directory and its version."""
     name = posixpath.basename(word)
     return name if name in RUNNERS or name in INTERPRETERS or name in JOINS else _VERSION.sub("", name)
 
@@ -236,7 +236,7 @@ def _is_option(word: str) -> bool:
 
 
 def _is_program(words: list[str], at: int) -> bool:
-    """Whether an argument of a program in no table is one that runs others; a common word is, where options follow."""
+    """Returns whether an argument of an unknown program runs others; a common word does where options follow."""
     name = _name(words[at])
     if name in COMMON and not (at + 1 < len(words) and _is_option(words[at + 1])):
         return False

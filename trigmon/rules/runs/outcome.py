@@ -1,8 +1,8 @@
-"""A run is over, and so are its connections: whether it did its work, whether it is tried again, or the queue is held.
+"""The outcome of a run: whether it did its work, whether it is tried again, or the queue is held (circuit breaker).
 
 A program that fails and leaves messages is started again after a pause that grows, without waiting for TRIGINT. On a
 queue of FIRST or DEPTH, whose close triggers again what is left, programs that remove nothing would be started without
-end (seed 004 calls it the most famous loop): after so many the breaker holds the queue, and says why.
+end (seed 004 calls it the most famous loop): after so many the breaker holds the queue, with its reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BLANK |= {"exit_status": None, "signal": None, "stderr_tail": "", "repeats": ""
 
 
 def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
-    """The message that the next program would get, where the breaker may open: the diagnosis names it."""
+    """Returns the message that the next program would get, where the breaker may open: the diagnosis names it."""
     queue = facts.queue
     if queue is None or not is_for_one(queue) or not _is_left(facts):
         return None
@@ -41,7 +41,7 @@ def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | No
 
 
 def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What follows from a run's end: nothing, a further try, or the breaker."""
+    """Decides what follows from a run's end: nothing, a further try, or the breaker."""
     serving = facts.itself
     if serving is None:
         return Decision(Done())
@@ -54,38 +54,38 @@ def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int
         return Decision(Done(), changes)
     cause = _judged(run, serving, facts, now)
     changes.append(SetCause(cause))
-    told: tuple[DecisionEvent, ...] = ()
+    events: tuple[DecisionEvent, ...] = ()
     process = facts.process or _ON_ITS_OWN
     opens = _opens_breaker(cause, process, run, facts)
     if opens and ("queue", cause.q_name) not in {(pause.what, pause.name) for pause in facts.pauses}:
         why = _diagnosis(cause, run, facts, found)
         changes.append(SetPause(Paused("queue", cause.q_name, BREAKER, now, why)))
-        told = (QueueHeld(cause.q_name, why),)
+        events = (QueueHeld(cause.q_name, why),)
     tries = opens or (has_failed(run, process) and _tries_again(cause, process, run, facts))
     if tries and not _is_waited_for(process, facts) and _is_left(facts):
         changes.append(_next_try(run, process, serving, facts, now, ids))
-    return Decision(Done(), changes, events=told)
+    return Decision(Done(), changes, events=events)
 
 
 def has_failed(run: Run, process: Process) -> bool:
-    """Whether a program ended otherwise than by itself with status 0; UNKNOWN says what an end counts nobody knows."""
+    """Returns whether a program did not end by itself with status 0; an UNKNOWN end is not counted as failed."""
     if run.state == RunState.UNKNOWN:
         return process.unknown is UnknownEnd.RETRY
     return run.outcome.exit_status != 0
 
 
 def _is_waited_for(process: Process, facts: Facts) -> bool:
-    """Whether a run that waits already does what a further try would: each trigger message of EVERY has its own."""
+    """Returns whether a waiting run does what a further try would: each trigger message of EVERY has its own."""
     return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)
 
 
 def _tells_something(run: Run) -> bool:
-    """Whether the end says anything of the program: not where it was ended by a person or its monitor's stop."""
+    """Returns whether the end says anything of the program: not where an operator or its monitor's stop ended it."""
     return run.state in (RunState.EXITED, RunState.UNKNOWN) and not run.outcome.was_stopped
 
 
 def _judged(run: Run, serving: Serving, facts: Facts, now: int) -> Cause:
-    """How the cause stands with this end. Progress is a message that left the queue by it, or nothing being left.
+    """Returns the cause after this end. Progress is a message that left the queue by it, or nothing being left.
 
     A success that was never seen on the queue tells neither: its connections may not have named the run. Programs of
     EVERY that ran side by side and failed have failed once: who waits for a further try waits for no other's failure.
@@ -106,20 +106,20 @@ def _judged(run: Run, serving: Serving, facts: Facts, now: int) -> Cause:
 
 
 def _is_left(facts: Facts) -> bool:
-    """Whether messages wait that the program was started for."""
+    """Returns whether messages wait that the program was started for."""
     queue = facts.queue
     return queue is not None and queue.waiting(queue.definition.trigger_msg_priority) > queue.unseen
 
 
 def _opens_breaker(cause: Cause, process: Process, run: Run, facts: Facts) -> bool:
-    """Whether runs removed nothing too often, or the last of the tries failed, where each end triggers the next."""
+    """Returns whether runs removed nothing too often, or the last try failed, where each end triggers the next."""
     if not process.breaker or not is_for_one(facts.queue):
         return False
     return cause.fruitless >= process.breaker or (has_failed(run, process) and cause.fruitless > process.retry)
 
 
 def _tries_again(cause: Cause, process: Process, run: Run, facts: Facts) -> bool:
-    """Whether tries are left. On a queue with a breaker they are counted anew when it was resumed.
+    """Returns whether tries are left. On a queue with a breaker they are counted anew when it was resumed.
 
     On a queue that wants one program, the failed one's own close may have started another: then that is the try.
     """
@@ -132,7 +132,7 @@ def _tries_again(cause: Cause, process: Process, run: Run, facts: Facts) -> bool
 
 
 def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: int, ids: Ids) -> WriteRun:
-    """The further run of the same trigger message, held until its pause is over."""
+    """Returns the further run of the same trigger message, held until its pause is over."""
     run_id = f"{now:011x}{ids.message() & 0xFFFFF:05x}"
     attempt = 1 if serving.committed else run.origin.attempt + 1
     why = f"try {attempt} for the trigger message of run {run.run_id}, which {run.why or 'ended'}"
@@ -149,27 +149,27 @@ def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: i
 
 
 def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str:
-    """Why the queue is held, for a person: what the runs did, what they met, and what would help."""
+    """Returns why the queue is held, for a person: what the runs did, what they met, and what would help."""
     runs = f"{cause.fruitless} run{'s' if cause.fruitless > 1 else ''} of {cause.slot} in a row"
-    said = f"{runs} removed no message, the last {run.why or 'ended'}"
+    text = f"{runs} removed no message, the last {run.why or 'ended'}"
     if not run.work.first_open_ms:
-        said += " without having opened the queue"
+        text += " without having opened the queue"
     queue = facts.queue
     message = found.messages[0] if found is not None and found.messages else None
     if queue is None or message is None:
-        return said
-    return f"{said}; {_met(queue, message)}"
+        return text
+    return f"{text}; {_met(queue, message)}"
 
 
 def _met(queue: QueueFacts, message: StoredMessage) -> str:
     definition, count = queue.definition, message.descriptor.backout_count
     threshold, by = definition.backout_threshold, definition.backout_requeue
     wait = "1 message waits, and it" if queue.depth == 1 else f"{queue.depth} messages wait, and the first"
-    said = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {count} time{'s' if count != 1 else ''}"
+    text = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {count} time{'s' if count != 1 else ''}"
     if not count:
-        return said
+        return text
     if not threshold:
-        return f"{said}, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"
+        return f"{text}, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"
     if by is not BackoutRequeue.QMGR:
-        return f"{said}; BOTHRESH({threshold}) is the program's to heed: BOREQ(QMGR) would put it aside"
-    return f"{said} of BOTHRESH({threshold})"
+        return f"{text}; BOTHRESH({threshold}) is for the program to check: BOREQ(QMGR) would put it aside"
+    return f"{text} of BOTHRESH({threshold})"

@@ -1,6 +1,6 @@
 """Pausing and resuming what triggering starts: a queue, a process, or everything.
 
-The law of triggering knows nothing of it: a paused queue takes and gives messages, and its trigger messages are
+The trigger conditions do not look at it: a paused queue takes and gives messages, and its trigger messages are
 written. What a pause keeps back is a program: the ledger lets no run become due that a pause concerns
 (:mod:`trigmon.rules.runs.run_ledger`).
 """
@@ -28,12 +28,12 @@ LONGEST_REASON = 256
 
 
 def wants_pause(call: Pause | Resume, connection: int) -> Wants:
-    """A queue's name is resolved, so an alias pauses its base queue; any other name is none of a queue."""
+    """Returns the wanted facts: a queue's name is resolved, so an alias pauses its base queue; others have none."""
     return Wants(connection, call.name if call.what == QUEUE else "", everything=True)
 
 
 def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Starting is paused from now on. Whoever paused before has said who and why: that is not overwritten."""
+    """Pauses starting from now on. An earlier pause keeps its user and reason: it is not overwritten."""
     what, name = _subject(call, facts)
     processes = facts.world.processes if facts.world is not None else ()
     if what == PROCESS and all(process.name != name for process in processes):
@@ -43,30 +43,34 @@ def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: 
     if before is not None:
         raise CommandFailed(f"{sentence(before)}; resume it first")
     pause = Paused(what, name, who(facts.connection), now, reason)
-    event = OperatorAsked("starting paused", {**_told(pause), "reason": reason})
+    event = OperatorAsked("starting paused", {**_event_fields(pause), "reason": reason})
     return Decision(Done(), [SetPause(pause)], events=(event,))
 
 
 def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Starting goes on, as far as no other pause concerns it."""
+    """Resumes starting, as far as no other pause concerns it."""
     what, name = _subject(call, facts)
     before = _pause_of(what, name, facts)
     if before is None:
         raise CommandFailed(f"{what} {name}".rstrip() + " is not paused")
-    told = _told(before) | {"by": who(facts.connection), "paused_by": before.by, "paused_ms": str(before.since_ms)}
+    fields = _event_fields(before) | {
+        "by": who(facts.connection),
+        "paused_by": before.by,
+        "paused_ms": str(before.since_ms),
+    }
     changes: list[AnyChange] = [DropPause(what, name)]
     if before.is_breaker:  # what was counted against it begins anew
         changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
-    return Decision(Done(), changes, events=(OperatorAsked("starting resumed", told),))
+    return Decision(Done(), changes, events=(OperatorAsked("starting resumed", fields),))
 
 
 def decide_pauses(call: Pauses, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What is paused, everything first, the rest by name."""
+    """Lists what is paused, everything first, the rest by name."""
     return Decision(Listing(rows=rows(facts.pauses)))
 
 
 def rows(pauses: Iterable[Paused]) -> list[dict[str, Any]]:
-    """Pauses as they are shown."""
+    """Returns pauses as they are shown."""
     return [
         {
             "what": pause.what,
@@ -81,17 +85,17 @@ def rows(pauses: Iterable[Paused]) -> list[dict[str, Any]]:
 
 
 def pauses_of(facts: Facts, q_name: object, process_name: object) -> list[Paused]:
-    """Those that keep runs for this queue and of this process from being started."""
+    """Returns those that keep runs for this queue and of this process from being started."""
     return [pause for pause in facts.pauses if pause.concerns(q_name, process_name)]
 
 
 def paused(facts: Facts, q_name: object, process_name: object) -> str:
-    """The same for a person; blank where nothing is paused."""
+    """Returns the same for a person; blank where nothing is paused."""
     return "; ".join(map(sentence, pauses_of(facts, q_name, process_name)))
 
 
 def sentence(pause: Paused) -> str:
-    """For a person: "queue ORDERS paused by alice since ...: the database is down"."""
+    """Returns a pause for a person: "queue ORDERS paused by alice since ...: the database is down"."""
     subject, since = f"{pause.what} {pause.name}".rstrip(), moment(pause.since_ms)
     if pause.is_breaker:
         return f"{subject} held since {since}: does not drain: {pause.reason}"
@@ -99,7 +103,7 @@ def sentence(pause: Paused) -> str:
 
 
 def checked_reason(reason: str) -> str:
-    """What a person may give as the reason. Raises AttrValueError (4005)."""
+    """Returns what a person may give as the reason. Raises AttrValueError (4005)."""
     reason = reason.strip()
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         raise AttrValueError(f"a reason is one line of at most {LONGEST_REASON} characters")
@@ -107,15 +111,15 @@ def checked_reason(reason: str) -> str:
 
 
 def who(connection: ConnectionFacts) -> str:
-    """The user as the kernel knows it; a rehearsal's connections have applications only."""
+    """Returns the user as the kernel knows it; a rehearsal's connections have applications only."""
     return connection.user or connection.application or "nobody"
 
 
 def _subject(call: Pause | Resume, facts: Facts) -> tuple[str, str]:
-    """What is meant, a queue by the name of the local queue behind it."""
+    """Returns what is meant, a queue by the name of the local queue behind it."""
     if call.what == EVERYTHING:
         if call.name:
-            raise ObjectTypeError(f"everything has no name, and {call.name!r} was said")
+            raise ObjectTypeError(f"everything has no name, and {call.name!r} was given")
         return EVERYTHING, ""
     if call.what == PROCESS:
         return PROCESS, call.name
@@ -131,5 +135,5 @@ def _pause_of(what: str, name: str, facts: Facts) -> Paused | None:
     return next((pause for pause in facts.pauses if (pause.what, pause.name) == (what, name)), None)
 
 
-def _told(pause: Paused) -> dict[str, str]:
+def _event_fields(pause: Paused) -> dict[str, str]:
     return {"what": pause.what, "name": pause.name, "by": pause.by}

@@ -1,6 +1,6 @@
-"""The launch contract: what a started program does on the queue it was started for, as the queue manager sees it.
+"""Tracking of started programs: what each does on the queue it was started for, as the queue manager sees it.
 
-A program's connections name its run (TRIGMON_RUN, in hello), so nobody has to report: opening the queue makes a run
+A program's connections name its run (TRIGMON_RUN, in hello), so no program has to report: opening the queue makes a run
 ``serving``, closing it with nothing left makes it ``drained``, and what is got, committed and backed out is counted,
 what is reserved and settled as well.
 """
@@ -28,7 +28,7 @@ _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 
 
 def attended(call: Call, facts: Facts, found: Found | None, decision: Decision, now: int) -> Decision:
-    """A decision about a call of a started program, with what it means for the program's run."""
+    """Returns a decision about a call of a started program, with what it means for the program's run."""
     before = facts.serving
     if before is None:
         return decision
@@ -41,20 +41,20 @@ def attended(call: Call, facts: Facts, found: Found | None, decision: Decision, 
     removed = sum(_is_of(after, change) for change in decision.changes if isinstance(change, RemoveMessage))
     if got and removed:
         after = _removed(after, call, removed - (len(found.expired) if found is not None else 0), now)
-    errands = [*decision.internal_calls, *_attends(before, after, facts)]
+    internal_calls = [*decision.internal_calls, *_attends(before, after, facts)]
     if before.is_over and facts.connected == 1 and isinstance(call, Disconnect | LostConnection):
-        errands.insert(-1, JudgeRun(run_id=before.run_id))  # before the last of its connections is struck off
+        internal_calls.insert(-1, JudgeRun(run_id=before.run_id))  # before the last of its connections is removed
     changes: list[AnyChange] = [Serve(after)] if after != before else []
-    return replace(decision, changes=[*decision.changes, *changes], internal_calls=errands)
+    return replace(decision, changes=[*decision.changes, *changes], internal_calls=internal_calls)
 
 
 def counts(serving: Serving | None) -> RunFields:
-    """What a record says of a program's doings."""
+    """Returns the counts of a run's record of its program."""
     return cast("RunFields", {name: getattr(serving, name) for name in _COUNTS}) if serving is not None else {}
 
 
 def decide_attend(call: Attend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """The run's state follows its program; monitors hear of it where another run waits for that."""
+    """Updates the run's state by its program; monitors are notified where another run waits for that."""
     run = facts.run
     if run is None or not run.has_program:
         return Decision(Done())
@@ -65,7 +65,7 @@ def decide_attend(call: Attend, facts: Facts, found: Found | None, now: int, ids
 
 
 def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Serving:
-    """What a program is doing after one of its changes."""
+    """Returns the state of a program after one of its changes."""
     if isinstance(change, OpenHandle) and change.handle.options & _INPUT and change.handle.q_name == serving.q_name:
         return replace(serving, opens=serving.opens + 1, first_open_ms=serving.first_open_ms or now)
     if isinstance(change, CloseHandle) and facts.handle is not None and facts.handle.options & _INPUT:
@@ -81,7 +81,7 @@ def _moved(serving: Serving, change: AnyChange, facts: Facts, now: int) -> Servi
 
 
 def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, now: int) -> Serving:
-    """What it reserves it takes, also where it is offered anew; what it settles it commits."""
+    """Counts what a program does with a batch: what it reserves it takes, what it settles it commits."""
     reply, reservation = decision.reply, facts.reservation
     if (
         isinstance(call, LeaveReservation)
@@ -100,7 +100,7 @@ def _of_a_batch(serving: Serving, call: Call, facts: Facts, decision: Decision, 
 
 
 def _removed(serving: Serving, call: Call, count: int, now: int) -> Serving:
-    """Messages that left the queue at once: got outside syncpoint, or put aside as poison before they were got."""
+    """Returns messages that left the queue at once: got outside syncpoint, or put aside as poison before the get."""
     if count <= 0:
         return serving
     if isinstance(call, PutAside):

@@ -1,8 +1,8 @@
-"""The run ledger: how a run is written down, changed, cancelled, started again and at last forgotten.
+"""The run ledger: how a run is recorded, changed, cancelled, repeated and at last deleted.
 
-The ledger is where it is decided whether a program may be started now: a run becomes ``due`` here or it does not, in
+The ledger decides whether a program may be started now: a run becomes ``due`` here or it does not, in
 the same turn in which pauses and cancellations are written, whichever monitor asks and on whatever host it is.
-:mod:`trigmon.mq.run` tells what a record holds.
+:mod:`trigmon.mq.run` describes what a record holds.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ REPEATS = b"RUN "
 
 
 def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A new run, committed together with the get of the trigger message that caused it."""
+    """Records a new run, committed together with the get of the trigger message that caused it."""
     if facts.run is not None:
         raise ObjectAlreadyExists(f"run {call.run_id}")
     process = as_recorded(facts.process)
     known: RunFields = {"run_id": call.run_id, "process": process, "verdict": list(facts.fired)}
     run = with_known_program(read_run({"recorded_ms": now, **_checked_record(call.record), **known}), facts)
-    errands: list[Call] = [Commit(unit=call.unit)] if call.unit else []
+    internal_calls: list[Call] = [Commit(unit=call.unit)] if call.unit else []
     why = ""
     more: list[AnyChange] = []
     if run.state == RunState.DUE:
@@ -70,25 +70,25 @@ def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: i
     changes: list[AnyChange] = [written(run, now), *more]
     if run.has_program:
         changes.append(_served(run, facts))
-    return Decision(replace(_recorded(run, why), process=process), changes, errands)
+    return Decision(replace(_recorded(run, why), process=process), changes, internal_calls)
 
 
 def decide_record_runs(call: RecordRuns, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Several at once: what the trigger messages that were got together are to become."""
+    """Records several runs at once: those of the trigger messages that were got together."""
     if not 0 < len(call.records) <= MOST_RECORDS:
         raise OptionsError(f"1 to {MOST_RECORDS} runs are recorded at a time, not {len(call.records)}")
-    errands: list[Call] = [
+    internal_calls: list[Call] = [
         RecordRun(run_id=str(record.get("run_id", "")), record=record, caps=call.caps) for record in call.records
     ]
-    errands += [Commit(unit=call.unit)] if call.unit else []
+    internal_calls += [Commit(unit=call.unit)] if call.unit else []
     return Decision(
-        internal_calls=errands,
+        internal_calls=internal_calls,
         gather=lambda replies: WereRecorded(runs=[reply for reply in replies if isinstance(reply, Recorded)]),
     )
 
 
 def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Named fields of a run's record, overwritten."""
+    """Overwrites named fields of a run's record."""
     if facts.run is None:
         raise UnknownObjectName(f"run {call.run_id}")
     before = facts.run
@@ -107,7 +107,7 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
     else:
         why = ""
     changes: list[AnyChange] = [written(after, now, before)]
-    errands: list[Call] = []
+    internal_calls: list[Call] = []
     itself = facts.itself
     if after.has_program:
         if itself is None or itself.monitor != after.program.monitor:
@@ -117,12 +117,12 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
     elif itself is not None and not itself.is_over:
         # Its connections tell what becomes of what it got: the last of them is waited for.
         changes.append(Serve(replace(itself, is_over=True)))
-        errands += [] if facts.connected else [JudgeRun(run_id=call.run_id)]
-    return Decision(_recorded(after, why), changes, errands)
+        internal_calls += [] if facts.connected else [JudgeRun(run_id=call.run_id)]
+    return Decision(_recorded(after, why), changes, internal_calls)
 
 
 def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Runs, newest first: a held one says what keeps it now, one with a program what that has done so far."""
+    """Lists runs, newest first: a held one with what keeps it now, one with a program with its counts so far."""
     limit = runs_limit(call)
     doing = {each.run_id: counts(each) for each in facts.serves}
     causes = {(each.slot, each.q_name): each for each in facts.causes}
@@ -136,7 +136,7 @@ def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Id
 
 
 def _keeps(held: Run, cause: Cause | None, facts: Facts, now: int) -> str:
-    """What keeps a held run from being started now, or did when it was held."""
+    """Returns what keeps a held run from being started now, or did when it was held."""
     if why := _paused(held, facts) or pause_of(cause, now):
         return why
     initiation_q = held.origin.initiation_q
@@ -146,7 +146,7 @@ def _keeps(held: Run, cause: Cause | None, facts: Facts, now: int) -> str:
 
 
 def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A held run ends here and now; one that has, or may have, a process is for its monitor to end."""
+    """Cancels a held run here and now; one that has, or may have, a process is for its monitor to end."""
     run = _found(call.run_id, facts)
     if run.is_ended:
         raise CommandFailed(f"RUN({call.run_id}) has ended: {run.state}")
@@ -161,7 +161,7 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
 
 
 def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Its trigger message on the same initiation queue: any monitor there takes it, as it takes every other.
+    """Puts its trigger message on the same initiation queue: any monitor there takes it, like every other.
 
     What is executed is the definition of today: the record of a run that never started is its monitor's word.
     """
@@ -180,13 +180,13 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     descriptor = trigger_descriptor(0, facts.q_mgr.name, ids.msg_id(ids.message()), now, run.origin.occasion)
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
-    errand = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
+    delivery = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
     event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
-    return Decision(Done(), internal_calls=[errand], events=(event,))
+    return Decision(Done(), internal_calls=[delivery], events=(event,))
 
 
 def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """What is paused, and which of its runs a monitor is to end."""
+    """Lists what is paused, and which of its runs a monitor is to end."""
     cancel = sorted(run_id for run_id, monitor in facts.cancelling if monitor == call.monitor)
     return Decision(Values(values={"pauses": rows(facts.pauses), "cancel": cancel}))
 
@@ -197,14 +197,14 @@ def complete_controls(call: Controls, reply: Values, manager: ManagerState) -> V
 
 
 def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """A slice of what the ledger need not keep leaves it."""
+    """Deletes a slice of the runs that the ledger need not keep."""
     return Decision(
         Counted(count=len(facts.outdated), more=len(facts.outdated) >= SLICE), [DropRun(run) for run in facts.outdated]
     )
 
 
 def repeated(descriptor: MessageDescriptor) -> str:
-    """The run that a trigger message is to repeat; blank where it is an event's, or was not written by us.
+    """Returns the run that a trigger message is to repeat; blank where it is an event's, or was not written by us.
 
     A report is ours as well, but its CorrelId is what a sender chose.
     """
@@ -214,12 +214,12 @@ def repeated(descriptor: MessageDescriptor) -> str:
 
 
 def runs_limit(call: Runs) -> int:
-    """How many runs one answer lists."""
+    """Returns how many runs one answer lists."""
     return max(1, min(call.limit, SLICE))
 
 
 def checked_where(where: RunJson) -> RunJson:
-    """The values to compare with. Raises OptionsError for what no field of a record can be."""
+    """Returns the values to compare with. Raises OptionsError for what no field of a record can be."""
     for name, value in where.items():
         if not isinstance(value, str | int) or not -(2**63) <= (value if isinstance(value, int) else 0) < 2**63:
             raise OptionsError(f"runs where {name}: a text or a whole number, not {type(value).__name__}")
@@ -233,7 +233,7 @@ def _found(run_id: str, facts: Facts) -> Run:
 
 
 def _trigger_of(run: Run) -> TriggerMessage | None:
-    """What a run was started by; None where its record does not hold that whole: a monitor may write anything."""
+    """Returns what a run was started by; None where its record is not whole: a monitor may write anything."""
     trigger = whole_trigger(run.json)
     if trigger is None or not run.origin.initiation_q or run.json.get("occasion", "") != run.origin.occasion:
         return None
@@ -251,7 +251,7 @@ def fired_by(wants: Wants) -> tuple[str, str]:
 
 
 def _joined(run: Run, facts: Facts, now: int) -> tuple[Run | None, list[AnyChange]]:
-    """A run that another one which waits does the work of; None where each is started for itself.
+    """Returns a run that another one which waits does the work of; None where each is started for itself.
 
     A further try that waits is joined by the trigger message that the failed program's own close has brought. Where
     the definition has others join it too, it is tried for them from the first time on.
@@ -272,18 +272,18 @@ def _joined(run: Run, facts: Facts, now: int) -> tuple[Run | None, list[AnyChang
 
 
 def _held(run: Run, why: str, facts: Facts) -> Run:
-    """A run that was to be due; who paused it the listing says as long as it is so."""
+    """Returns a run that was to be due as held; the listing names the current pause as long as there is one."""
     why = WAITS if why == _paused(run, facts) else why
     return run.changed(state=RunState.HELD, argv=[], directory="", why=why)
 
 
 def _paused(run: Run, facts: Facts) -> str:
-    """Who paused a run, for a person; "" where it is not."""
+    """Returns who paused a run, for a person; "" where it is not."""
     return paused(facts, run.trigger.q_name, run.trigger.process_name)
 
 
 def _as_cancelled(run: Run, wanted: object, now: int) -> Run:
-    """A run that operators had cancelled meanwhile: it does not start, or ends as cancelled."""
+    """Returns a run that operators had cancelled meanwhile: it does not start, or ends as cancelled."""
     if not run.cancellation.cancelled_by:
         return run
     if wanted in (RunState.DUE, RunState.HELD):
@@ -294,16 +294,16 @@ def _as_cancelled(run: Run, wanted: object, now: int) -> Run:
 
 
 def _served(run: Run, facts: Facts) -> Serve:
-    """A run that has, or may have, a program from now on, and whose it is."""
+    """Returns that the run has, or may have, a program from now on, and which monitor's."""
     itself = facts.itself or served_run(run, facts)
     return Serve(replace(itself, monitor=run.program.monitor))
 
 
 def _cancelled(run: Run) -> str:
-    """By whom, when and why, for a person."""
+    """Returns by which user, when and why it was cancelled, for a person."""
     it = run.cancellation
-    said = f"cancelled by {it.cancelled_by}" + (f" at {moment(it.cancelled_ms)}" if it.cancelled_ms else "")
-    return f"{said}: {it.cancel_reason}" if it.cancel_reason else said
+    text = f"cancelled by {it.cancelled_by}" + (f" at {moment(it.cancelled_ms)}" if it.cancelled_ms else "")
+    return f"{text}: {it.cancel_reason}" if it.cancel_reason else text
 
 
 def _recorded(run: Run, why: str = "") -> Recorded:
@@ -311,7 +311,7 @@ def _recorded(run: Run, why: str = "") -> Recorded:
 
 
 def _checked_record(fields: RunJson) -> RunJson:
-    """What a record may hold, so that every store gives back what it was given. Raises OptionsError."""
+    """Returns what a record may hold, so that every store gives back what it was given. Raises OptionsError."""
     for name, value in fields.items():
         if not _is_plain(value):
             raise OptionsError(f"the run's {name}: texts, finite numbers, lists and objects of them")

@@ -1,6 +1,7 @@
-"""On which addresses a Spark driver listens, and whether it asks who speaks to it. Pure.
+"""On which addresses a Spark driver listens, and whether it authenticates its peers. Pure.
 
-Whoever may speak to a driver's ports runs code as its user: Spark's own RPC and block transfer take what they are sent.
+A program that can connect to a driver's ports runs code as its user: Spark's own RPC and block transfer run what they
+are sent.
 So every driver that trigmon starts asks for a secret and listens on the loopback interface alone, unless its definition
 says otherwise itself. A driver of a cluster has to be reached by its executors, and the secret is the cluster's, so
 there both are the definition's to say. Source: Spark's documentation of its security, and SecurityManager of Spark 4.3,
@@ -29,26 +30,26 @@ _LOCAL = re.compile(r"local(-cluster)?(\[.*\])?")
 
 
 def is_local(master: str) -> bool:
-    """Whether all of Spark with this master is on this machine; blank is Spark's default, ``local[*]``."""
+    """Returns whether all of Spark with this master is on this machine; blank is Spark's default, ``local[*]``."""
     return not master or bool(_LOCAL.fullmatch(master))
 
 
-def closing(master: str, said: Mapping[str, str]) -> dict[str, str]:
-    """The settings that close a driver with this master to others; what is said already stays as it is."""
+def closing(master: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Returns the settings that close a driver with this master to others; a key in ``settings`` stays as it is."""
     if not is_local(master):
         return {}
     return {
         key: value
         for key, value in ({AUTHENTICATE: "true"} | dict.fromkeys(ADDRESSES, LOOPBACK)).items()
-        if key not in said
+        if key not in settings
     }
 
 
-def opened(said: Mapping[str, str]) -> list[str]:
-    """The settings, as ``key=value``, by which a driver listens beyond loopback, or asks nobody who speaks to it."""
-    found = [f"{key}={said[key]}" for key in ADDRESSES if key in said and not is_loopback(said[key])]
-    if not authenticates(said):
-        found.append(f"{AUTHENTICATE}={said[AUTHENTICATE]}")
+def opened(settings: Mapping[str, str]) -> list[str]:
+    """Returns the settings (``key=value``) by which a driver listens beyond loopback, or does without a secret."""
+    found = [f"{key}={settings[key]}" for key in ADDRESSES if key in settings and not is_loopback(settings[key])]
+    if not authenticates(settings):
+        found.append(f"{AUTHENTICATE}={settings[AUTHENTICATE]}")
     return found
 
 
@@ -58,7 +59,7 @@ def authenticates(settings: Mapping[str, str]) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only programs of this machine reach it. A name is one only where no resolver is asked for it."""
+    """Returns whether only programs of this machine reach it. A name is one only where no resolver is asked for it."""
     try:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:
@@ -66,29 +67,29 @@ def is_loopback(address: str) -> bool:
 
 
 def open_to_others(process: Process) -> Iterator[str]:
-    """What of a definition has its driver listen beyond loopback, or take work from anybody; each as it is told."""
+    """Yields what of a definition opens its driver beyond loopback or without a secret, each as it is shown."""
     if process.appl_type != ApplType.SPARK or check_spark.is_warm(process):
         return  # no driver of its own
-    said, variables = _pairs(process.spark_conf), _pairs(process.spark_environment)
+    settings, variables = _pairs(process.spark_conf), _pairs(process.spark_environment)
     if not is_of_this_machine(process):
-        if AUTHENTICATE not in said:
+        if AUTHENTICATE not in settings:
             yield f"SPKMASTER({_master(process)}) without {AUTHENTICATE}=true"
-        said = {key: value for key, value in said.items() if key == AUTHENTICATE}  # its cluster has to reach it
+        settings = {key: value for key, value in settings.items() if key == AUTHENTICATE}  # its cluster has to reach it
     elif (address := variables.get(PAGE_ADDRESS)) and not is_loopback(address):
         yield f"SPKENV({PAGE_ADDRESS}={address})"
-    yield from (f"SPKCONF({each})" for each in opened(said))
+    yield from (f"SPKCONF({each})" for each in opened(settings))
 
 
 def warning(name: str, attributes: Mapping[str, Any]) -> str:
-    """Return the sentence for a person who defines such a process, "" where its driver is closed to others."""
+    """Returns the sentence for a person who defines such a process, "" where its driver is closed to others."""
     table = ATTRIBUTES[ObjectType.PROCESS]
     known = {key: table[key].read(value, name) for key, value in attributes.items() if key in table}
     opened = " ".join(open_to_others(Process(name=name, **known)))
-    return f"PROCESS {name} has a Spark driver that strangers may speak to: {opened}" if opened else ""
+    return f"PROCESS {name} has a Spark driver that other users can connect to: {opened}" if opened else ""
 
 
 def closed(process: Process) -> tuple[str, str]:
-    """SPKCONF and SPKENV without what opens the driver; for a cluster's, with the setting that closes it."""
+    """Returns SPKCONF and SPKENV without what opens the driver; for a cluster's, with the setting that closes it."""
     if not is_of_this_machine(process):
         kept = _without(process.spark_conf, (AUTHENTICATE,))
         return f"{kept} {AUTHENTICATE}=true".strip(), process.spark_environment
@@ -97,7 +98,7 @@ def closed(process: Process) -> tuple[str, str]:
 
 
 def is_of_this_machine(process: Process) -> bool:
-    """Return whether all processes of a run are on the monitor's machine, as far as its definition says."""
+    """Returns whether all processes of a run are on the monitor's machine, as far as its definition says."""
     if process.appl_type != ApplType.SPARK:
         return True
     is_here = process.spark_start != SparkStart.REST and process.spark_deploy_mode != SparkDeployMode.CLUSTER
@@ -109,7 +110,7 @@ def _master(process: Process) -> str:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """The words ``key=value`` of a text; none where its words are wrong, which is told elsewhere."""
+    """Returns the words ``key=value`` of a text; none where its words are wrong, which is reported elsewhere."""
     try:
         return {key: value for key, equals, value in (word.partition("=") for word in shlex.split(text)) if equals}
     except ValueError:

@@ -1,1 +1,1 @@
-"""When a queue asks for a program: the fourteen conditions of seed 001 (told in CONDITIONS.md)."""
+"""When a queue asks for a program: the fourteen conditions of seed 001 (described in CONDITIONS.md)."""

@@ -1,7 +1,7 @@
 """The fourteen conditions of seed 001, one function each, IBM's order, one signature.
 
-A condition says what it saw and what was wanted, as plain values; :mod:`wording` makes sentences of them when
-someone reads. It never decides: the table does. ``applies`` is False where the seed limits a condition to other
+A condition returns what it saw and what was wanted, as plain values; :mod:`wording` makes sentences of them for a
+person. It never decides: the table does. ``applies`` is False where the seed limits a condition to other
 trigger types or queues; such a condition holds.
 """
 
@@ -20,7 +20,7 @@ ALLOWED = Inhibit.ALLOWED
 
 
 def enough_wait(s: Situation) -> tuple[bool, int, int]:
-    """Whether messages of sufficient priority wait: one, or TriggerDepth for type DEPTH."""
+    """Returns whether messages of sufficient priority wait: one, or TriggerDepth for type DEPTH."""
     definition = s.queue.definition
     wanted = definition.trigger_depth if definition.trigger_type is DEPTH else 1
     waiting = s.queue.waiting(definition.trigger_msg_priority)
@@ -28,18 +28,18 @@ def enough_wait(s: Situation) -> tuple[bool, int, int]:
 
 
 def condition_01_a_message_was_put(s: Situation) -> Finding:
-    """A message is put on a queue."""
+    """Finds whether a message is put on a queue."""
     return Finding("1", s.happened is Happened.PUT, s.happened, Happened.PUT)
 
 
 def condition_02_priority_suffices(s: Situation) -> Finding:
-    """The message's counted priority reaches TriggerMsgPriority."""
+    """Finds whether the message's counted priority reaches TriggerMsgPriority."""
     wanted = s.queue.definition.trigger_msg_priority
     return Finding("2", s.priority >= wanted, s.priority, wanted)
 
 
 def condition_03_depth_was_just_below(s: Situation) -> Finding:
-    """The number of such messages before it was zero (FIRST), any (EVERY), or one less than the depth (DEPTH).
+    """Finds whether the number of such messages before it was 0 (FIRST), any (EVERY), or depth minus one (DEPTH).
 
     A put that arrives in several segments carries the number to the depth or past it: it was less by so many at most.
     """
@@ -55,7 +55,7 @@ def condition_03_depth_was_just_below(s: Situation) -> Finding:
 
 
 def condition_04_nobody_reads_the_queue(s: Situation) -> Finding:
-    """FIRST and DEPTH stay quiet while a program has the queue open for input, and all do for an exclusive reader."""
+    """Finds whether no reader silences the queue: FIRST and DEPTH any open for input, all types an exclusive one."""
     count = s.queue.open_input_count
     if s.silenced_by:
         return Finding("4", False, s.silenced_by, 0)
@@ -65,13 +65,13 @@ def condition_04_nobody_reads_the_queue(s: Situation) -> Finding:
 
 
 def condition_05_get_is_allowed(s: Situation) -> Finding:
-    """Gets from the queue are not inhibited, whatever its usage (the z/OS rule is the one taken here)."""
+    """Finds whether gets from the queue are not inhibited, whatever its usage (the rule of z/OS, taken for all)."""
     inhibit = s.queue.definition.inhibit_get
     return Finding("5", inhibit is ALLOWED, inhibit, ALLOWED)
 
 
 def condition_06_process_is_defined(s: Situation) -> Finding:
-    """The process is named and defined; a transmission queue may do without a name."""
+    """Finds whether the process is named and defined; a transmission queue may do without a name."""
     name = s.queue.definition.process_name
     if name:
         return Finding("6", s.process is not None, name, s.process is not None)
@@ -79,7 +79,7 @@ def condition_06_process_is_defined(s: Situation) -> Finding:
 
 
 def condition_07_initiation_queue_is_usable(s: Situation) -> Finding:
-    """The initiation queue exists, is a local queue of normal usage, takes puts and gets, and is not deleted."""
+    """Finds whether INITQ is a local queue of normal usage that takes puts and gets and is not deleted."""
     q = s.initiation
     if q is None:
         return Finding("7", False, None, s.queue.definition.initiation_q_name)
@@ -90,25 +90,25 @@ def condition_07_initiation_queue_is_usable(s: Situation) -> Finding:
 
 
 def condition_08_a_monitor_listens(s: Situation) -> Finding:
-    """Some application has the initiation queue open for removing messages."""
+    """Finds whether some application has the initiation queue open for removing messages."""
     count = s.initiation.readers if s.initiation is not None else 0
     return Finding("8", count > 0, count, 1)
 
 
 def condition_09_trigger_control_is_on(s: Situation) -> Finding:
-    """TriggerControl is on."""
+    """Finds whether TriggerControl is on."""
     control = s.queue.definition.trigger_control
     return Finding("9", control is TriggerControl.ON, control, TriggerControl.ON)
 
 
 def condition_10_trigger_type_is_set(s: Situation) -> Finding:
-    """TriggerType is not NONE."""
+    """Finds whether TriggerType is not NONE."""
     kind = s.queue.definition.trigger_type
     return Finding("10", kind is not NONE, kind, None)
 
 
 def condition_11_put_while_others_wait(s: Situation) -> Finding:
-    """FIRST: others waited and TriggerInterval has passed since the last trigger message. DEPTH: it was reached."""
+    """Finds whether others waited and TriggerInterval is over (FIRST), or the depth was reached already (DEPTH)."""
     definition = s.queue.definition
     kind = definition.trigger_type
     before = s.queue.waiting(definition.trigger_msg_priority)
@@ -125,7 +125,7 @@ def condition_11_put_while_others_wait(s: Situation) -> Finding:
 
 
 def condition_12_last_reader_closed(s: Situation) -> Finding:
-    """FIRST and DEPTH: the only application serving the queue closed it, and enough messages wait."""
+    """Finds whether the last reader of a queue of FIRST or DEPTH closed it and enough messages wait."""
     kind = s.queue.definition.trigger_type
     enough, waiting, wanted = enough_wait(s)
     closed = s.happened is Happened.CLOSE and s.had_readers > 0 and s.queue.open_input_count == 0
@@ -134,7 +134,7 @@ def condition_12_last_reader_closed(s: Situation) -> Finding:
 
 
 def condition_13_criteria_changed(s: Situation) -> Finding:
-    """Control was turned on, or type, priority or (type DEPTH) depth changed while on, and enough messages wait."""
+    """Finds whether control came on, or type, priority or depth (DEPTH) changed while on, and enough messages wait."""
     definition = s.queue.definition
     changed = [
         name
@@ -147,19 +147,19 @@ def condition_13_criteria_changed(s: Situation) -> Finding:
 
 
 def condition_13a_initiation_put_allowed(s: Situation) -> Finding:
-    """Puts became allowed on the initiation queue, and enough messages wait."""
+    """Finds whether puts became allowed on the initiation queue, and enough messages wait."""
     enough, waiting, wanted = enough_wait(s)
     return Finding("13a", enough and s.happened is Happened.INITIATION_PUT_ALLOWED, waiting, wanted)
 
 
 def condition_13b_get_allowed(s: Situation) -> Finding:
-    """Gets became allowed on the queue, and enough messages wait."""
+    """Finds whether gets became allowed on the queue, and enough messages wait."""
     enough, waiting, wanted = enough_wait(s)
     return Finding("13b", enough and s.happened is Happened.GET_ALLOWED, waiting, wanted)
 
 
 def condition_13c_monitor_opened(s: Situation) -> Finding:
-    """The first monitor opened the initiation queue for input, and enough messages wait.
+    """Finds whether the first monitor opened the initiation queue for input, and enough messages wait.
 
     With RECOVER(ALL), which is ours, enough are more than have a trigger message or a run already.
     """
@@ -171,7 +171,7 @@ def condition_13c_monitor_opened(s: Situation) -> Finding:
 
 
 def condition_14_priority_as_counted(s: Situation) -> Finding:
-    """A FIFO queue counts every message at DEFPRTY: below TriggerMsgPriority nothing can ever trigger."""
+    """Finds whether the counted priority can trigger: a FIFO queue counts every message at DEFPRTY."""
     definition = s.queue.definition
     if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO:
         holds = definition.def_priority >= definition.trigger_msg_priority

@@ -51,7 +51,7 @@ NO_EFFECTS = Effects()
 
 
 def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessage:
-    """What the trigger message says: the values in force at the moment of the event (condition 6 for blanks)."""
+    """Returns the trigger message with the values in force at the moment of the event (condition 6 for blanks)."""
     definition = queue.definition
     if process is None:
         return TriggerMessage(
@@ -69,7 +69,7 @@ def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessag
 
 
 def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, occasion: str) -> MessageDescriptor:
-    """The MQMD of a trigger message: never persistent, never expiring, by the queue manager.
+    """Returns the MQMD of a trigger message: never persistent, never expiring, by the queue manager.
 
     ApplOriginData, four characters that IBM leaves blank here, names the occasion that fired.
     """
@@ -89,7 +89,7 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
 
 
 def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
-    """Judges, and says what follows. ``placed`` counts trigger messages this call already put on the same queue."""
+    """Judges, and returns what follows. ``placed`` counts trigger messages this call already put on the same queue."""
     situation = in_group(situation)
     verdict = judge(situation)
     judged = (Judged(situation, verdict),)
@@ -120,7 +120,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
 def _written(
     situation: Situation, to: LocalQueue, occasion: str, q_mgr_name: str, ids: Ids, unit_id: int, placed: int
 ) -> AddMessage | DeadLetter:
-    """One trigger message, on its initiation queue, or to the dead-letter queue where that cannot take it."""
+    """Writes one trigger message, on its initiation queue, or to the dead-letter queue where that cannot take it."""
     assert situation.initiation is not None
     message = trigger_message(situation.queue, situation.process)
     on_backout = situation.queue.definition.trigger_type is not TriggerType.EVERY
@@ -151,7 +151,7 @@ def _written(
 
 
 def _why_not(initiation: QueueFacts, placed: int) -> Reason | None:
-    """Why the initiation queue cannot take one more trigger message."""
+    """Returns why the initiation queue cannot take one more trigger message; None when it can."""
     if initiation.lying + placed >= initiation.definition.max_q_depth:
         return Reason.Q_FULL
     if initiation.definition.max_msg_length < TM_LENGTH:

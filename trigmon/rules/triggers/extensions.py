@@ -4,8 +4,8 @@ BACKSTOP(seconds), row B: a FIRST queue on which messages wait is triggered agai
 last trigger message, without a new put. MAXWAIT(seconds), row M: a queue is triggered when its oldest qualifying
 message has waited so long, whatever its depth, and again when so long has passed since that trigger. REARM(AUTO): the
 control that DEPTH switched off when it fired comes back on. Where messages that were not committed kept it off when
-the last reader closed, it comes back once enough of them are: he has read what he could, and nothing else would start
-another.
+the last reader closed, it comes back once enough of them are: that reader has read what it could see, and
+nothing else would start another.
 
 Row R: a reservation, which MQ does not have, lost its last connection, so its messages count as waiting again.
 """
@@ -24,7 +24,7 @@ from trigmon.rules.triggers.conditions import Condition, enough_wait
 
 
 def backstop_passed(s: Situation) -> Finding:
-    """B: FIRST, messages wait, and BACKSTOP has passed since the last trigger message; none counts as passed."""
+    """Finds B: FIRST, messages wait, and BACKSTOP has passed since the last trigger message; none counts as passed."""
     definition = s.queue.definition
     wanted = definition.backstop_s * 1000
     passed = None if s.queue.trigger_stamp_ms is None else s.now - s.queue.trigger_stamp_ms
@@ -35,7 +35,7 @@ def backstop_passed(s: Situation) -> Finding:
 
 
 def oldest_has_waited(s: Situation) -> Finding:
-    """M: MAXWAIT has passed since the oldest qualifying message arrived, and since the last trigger message."""
+    """Finds M: MAXWAIT has passed since the oldest qualifying message arrived, and since the last trigger message."""
     wanted = s.queue.definition.max_wait_s * 1000
     waited = None if s.oldest_ms is None else s.now - max(s.oldest_ms, s.queue.trigger_stamp_ms or 0)
     holds = s.happened is Happened.MAX_WAIT and 0 < wanted <= (waited or 0)
@@ -43,7 +43,7 @@ def oldest_has_waited(s: Situation) -> Finding:
 
 
 def reservation_lost(s: Situation) -> Finding:
-    """R: nobody stands behind a reservation any more, and enough messages wait, the reserved among them."""
+    """Finds R: no connection holds a reservation any more, and enough messages wait, the reserved among them."""
     enough, waiting, wanted = enough_wait(s)
     return Finding("R", enough and s.happened is Happened.RESERVATION_LOST, waiting, wanted)
 
@@ -70,29 +70,29 @@ OUR_OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
 
 
 def disarmed(definition: LocalQueue) -> LocalQueue:
-    """A DEPTH queue that has fired. That it did so itself is remembered where it is to come back by itself."""
+    """Returns a DEPTH queue that has fired. That firing switched it off is recorded where REARM(AUTO) turns it on."""
     is_remembered = definition.rearm is Rearm.AUTO
     return replace(definition, trigger_control=TriggerControl.OFF, is_disarmed=is_remembered, is_drained=False)
 
 
 def rearmed(definition: LocalQueue) -> LocalQueue:
-    """A DEPTH queue whose control has come back on."""
+    """Returns a DEPTH queue whose control has come back on."""
     return replace(definition, trigger_control=TriggerControl.ON, is_disarmed=False, is_drained=False)
 
 
 def comes_back(queue: QueueFacts) -> bool:
-    """Whether REARM(AUTO) turns control on now: fewer wait than the depth, and nobody reads."""
+    """Returns whether REARM(AUTO) turns control on now: fewer wait than the depth, and nobody reads."""
     definition = queue.definition
     return _may_come_back(queue) and queue.waiting(definition.trigger_msg_priority) < definition.trigger_depth
 
 
 def is_missed(queue: QueueFacts) -> bool:
-    """Whether control comes back with enough waiting: they were not committed when he closed who drained the rest."""
+    """Returns whether control comes back and enough wait: they were uncommitted when the last reader closed."""
     return _may_come_back(queue) and queue.definition.is_drained and _can_see_enough(queue)
 
 
 def left_by_readers(queue: QueueFacts) -> LocalQueue:
-    """A queue that was closed, and whether its last reader left only what he could not see."""
+    """Returns a queue that was closed, and whether its last reader left only what it could not see."""
     if not queue.definition.is_disarmed:
         return queue.definition
     is_drained = _may_come_back(queue) and not _can_see_enough(queue)
@@ -105,11 +105,14 @@ def _may_come_back(queue: QueueFacts) -> bool:
 
 
 def _can_see_enough(queue: QueueFacts) -> bool:
-    """Whether as many as the depth are committed. Uncommitted puts are not told apart by priority: at least so many."""
+    """Returns whether as many as the depth are committed.
+
+    Uncommitted puts are not counted by priority: at least so many.
+    """
     definition = queue.definition
     return queue.waiting(definition.trigger_msg_priority) - queue.unseen >= definition.trigger_depth
 
 
 def watches_the_clock(definition: LocalQueue) -> bool:
-    """Whether a queue has to be looked at when nothing happens to it but time."""
+    """Returns whether a queue has to be looked at when nothing happens to it but time."""
     return definition.backstop_s > 0 or definition.max_wait_s > 0 or definition.is_disarmed

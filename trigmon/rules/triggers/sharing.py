@@ -19,7 +19,7 @@ HERE = "this queue manager"
 
 
 def in_group(situation: Situation) -> Situation:
-    """The situation with the criteria that apply on this member; of a queue that is not shared as it is."""
+    """Returns the situation with the criteria that apply on this member; of a queue that is not shared as it is."""
     shared = situation.queue.shared
     if shared is None:
         return situation
@@ -31,7 +31,7 @@ def in_group(situation: Situation) -> Situation:
 
 
 def criteria(definition: LocalQueue, shared: Shared) -> LocalQueue:
-    """The definition as it is judged: while another member has it open for shared input, FIRST with priority zero.
+    """Returns the definition as judged: FIRST with priority 0 while another member has it open for shared input.
 
     A queue that is not to be triggered at all, NONE, stays so.
     """
@@ -41,14 +41,14 @@ def criteria(definition: LocalQueue, shared: Shared) -> LocalQueue:
 
 
 def silenced_by(queue: QueueFacts, shared: Shared) -> str:
-    """The queue manager through which the queue is open exclusively; empty where none is."""
+    """Returns the queue manager through which the queue is open exclusively; empty where none is."""
     if not queue.open_exclusive:
         return ""
     return next((reader.q_mgr_name for reader in shared.readers if reader.is_exclusive), HERE)
 
 
 def in_force(now: QueueFacts, judged: QueueFacts) -> LocalQueue:
-    """The definition as it was in force for what happened since this member looked last.
+    """Returns the definition as it was in force for what happened since this member looked last.
 
     Where another member's firing has switched the control of DEPTH off meanwhile, it was on: each member writes its
     own trigger message for the same event.

@@ -1,8 +1,9 @@
-"""The law of triggering: which occasion asks for which requirements. Left the occasion, right what must hold besides.
+"""The table of trigger conditions: which occasion asks for which requirements.
 
-Sources: seed 001, conditions 1 to 14; 13a, 13b and 13c are the three followers of its 13. Every condition that a
-happening asks for is evaluated, so a verdict always tells the whole story; at most one occasion fires for one
-happening to one queue. The rows that are ours stand in :mod:`trigmon.rules.triggers.extensions`.
+Left the occasion, right what must hold besides. Sources: seed 001, conditions 1 to 14; 13a, 13b and 13c are the three
+followers of its 13. Every condition that an event asks for is evaluated, so a verdict is always complete; at most one
+occasion fires for one event on one queue. The rows that are ours, not MQ's, stand in
+:mod:`trigmon.rules.triggers.extensions`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Plan = dict[Happened, tuple[tuple[Condition, ...], tuple[tuple[int, tuple[int, .
 
 
 def plan_of(law: Law, occasions: dict[Happened, tuple[Condition, ...]]) -> Plan:
-    """Each happening's conditions once, with the places of every occasion and of its requirements among them."""
+    """Returns the conditions of an event, each once, with the places of every occasion and of its requirements."""
     plan: Plan = {}
     for happened, candidates in occasions.items():
         asked = tuple(dict.fromkeys(c for occasion in candidates for c in (occasion, *law[occasion])))
@@ -76,7 +77,7 @@ def _all_hold(findings: tuple[Finding, ...], places: tuple[int, ...]) -> bool:
 
 
 def judge(situation: Situation) -> Verdict:
-    """Evaluates every condition that the happening asks for, and says which occasion fires."""
+    """Evaluates every condition that the event asks for, and returns which occasion fires."""
     happened = situation.happened
     asked, plan = _PLAN.get(happened) or _OUR_PLAN[happened]
     findings = tuple([condition(situation) for condition in asked])

@@ -43,7 +43,7 @@ OUR_FACTS = {
 
 
 def explanations(situation: Situation, verdict: Verdict) -> list[Explanation]:
-    """Every condition of a verdict for a person, in the seed's order.
+    """Returns every condition of a verdict for a person, in the seed's order.
 
     Of 1 and 11 the one that does not concern this put is shown as not applying: a put fires by one of them.
     """
@@ -84,7 +84,7 @@ def _alter(s: Situation) -> str:
 
 
 def _start_now(s: Situation) -> str:
-    """The command that serves messages which no put will trigger for, where there is a process to start."""
+    """Returns the command that serves messages which no put will trigger for, where there is a process to start."""
     if s.process is None:
         return ""
     return f"trigmon process start {s.process.name} --queue {s.queue.definition.name}, "
@@ -175,7 +175,7 @@ def _type(s: Situation, f: Finding) -> Words:
 
 
 def _read_elsewhere(s: Situation) -> str:
-    """The other members for whose sake a shared queue is judged as FIRST from priority 0."""
+    """Returns the other members for whose sake a shared queue is judged as FIRST from priority 0."""
     if s.queue.shared is None or s.silenced_by or s.queue.definition.trigger_type is TriggerType.NONE:
         return ""
     return " and ".join(reader.q_mgr_name for reader in s.queue.shared.readers)
@@ -232,7 +232,7 @@ def _counting(s: Situation, f: Finding) -> Words:
 
 
 def what_time_will_bring(situation: Situation) -> list[Explanation]:
-    """The rows B and M of a queue that has them, and how long each will take still; 13c where RECOVER(ALL) holds."""
+    """Returns the rows B and M of a queue that has them, and how long each will take; 13c for RECOVER(ALL)."""
     definition = situation.queue.definition
     rows = []
     if definition.backstop_s and definition.trigger_type is TriggerType.FIRST:
