@@ -34,9 +34,9 @@ class Members:
 
     def __init__(self, home: Path, server: Server, count: int) -> None:
         self._home = home
-        said = settings(server.dsn, schema=f"shared_by_{count}", lease_s=30)
+        chosen = settings(server.dsn, schema=f"shared_by_{count}", lease_s=30)
         names = [f"QM{number}" for number in range(1, count + 1)]
-        self._members: list[Daemon] = members(self._make, *names, said=said)
+        self._members: list[Daemon] = members(self._make, *names, chosen=chosen)
         for q_name in (Q, HELD):
             share(self._members[0], q_name, max_q_depth=999_999_999, def_persistence="persistent")
             sees(*self._members, q_name=q_name)

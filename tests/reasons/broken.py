@@ -47,7 +47,7 @@ def the_queue_manager_is_killed(make: Make) -> None:
 def a_member_of_a_group_has_lost_its_database(make: Make) -> None:
     server = Server()
     try:
-        (one,) = members(make, "QM1", said=settings(server.dsn))
+        (one,) = members(make, "QM1", chosen=settings(server.dsn))
         server.kill()
         one.wait_for_event("the group's database is lost; it comes back with that")
         one.connect()
