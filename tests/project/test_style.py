@@ -40,7 +40,6 @@ CROWDED = (
     "rules/model/facts.py:Facts",
     "rules/model/reservation.py:Reservation",
     "rules/model/stored_messages.py:Selection",
-    "rules/reservations/reserve.py",
     "monitor/monitor.py:run",
     "monitor/programs.py",
     "monitor/programs.py:Programs",

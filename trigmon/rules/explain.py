@@ -15,7 +15,7 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.stored_messages import Found, Selection
-from trigmon.rules.reservations.reserve import rows as reservation_rows
+from trigmon.rules.reservations.display_reservations import rows as reservation_rows
 from trigmon.rules.runs.pause import pauses_of, rows
 from trigmon.rules.triggers.sharing import in_group
 from trigmon.rules.triggers.table import judge
