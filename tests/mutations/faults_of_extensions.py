@@ -13,7 +13,7 @@ from tests.mutations.planting import Patches, number_of
 from trigmon.mq.enums import Recover, TriggerType
 from trigmon.rules.model import situation, state
 from trigmon.rules.objects import close, open, timed_triggers
-from trigmon.rules.reservations import reserve
+from trigmon.rules.reservations import end_reservation
 from trigmon.rules.triggers import effects, extensions, table
 from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
@@ -95,8 +95,9 @@ def _always_remembered(patches: Patches) -> None:
 
 
 def _never_behind(patches: Patches) -> None:
-    right = reserve.without
-    patches.setattr(reserve, "without", lambda r, connection: replace(right(r, connection), holder=0, readers=()))
+    right = end_reservation.without
+    never_behind = lambda r, connection: replace(right(r, connection), holder=0, readers=())  # noqa: E731
+    patches.setattr(end_reservation, "without", never_behind)
 
 
 def _handles_first(patches: Patches) -> None:

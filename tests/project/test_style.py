@@ -35,12 +35,10 @@ EXCEPTIONS = {
 # Above a limit without a reason to stay so: each is to be taken apart by job.
 CROWDED = (
     "server/turns.py:Turns",
-    "rules/explain.py:decide_explain",
     "rules/model/facts.py:Wants",
     "rules/model/facts.py:Facts",
     "rules/model/reservation.py:Reservation",
     "rules/model/stored_messages.py:Selection",
-    "rules/reservations/reserve.py",
     "monitor/monitor.py:run",
     "monitor/programs.py",
     "monitor/programs.py:Programs",

@@ -13,7 +13,7 @@ from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.messages import reports
 from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
-from trigmon.rules.reservations import reserve
+from trigmon.rules.reservations import end_reservation
 from trigmon.server.call_queue import CallQueue
 from trigmon.store.sql import row_writes, statements
 from trigmon.store.sqlite import connection
@@ -113,7 +113,8 @@ def _no_report(patches: Patches) -> None:
 
 def _settle_without_sync(patches: Patches) -> None:
     """That a batch is settled is written, and not made to last."""
-    patches.setattr(reserve, "SetReservation", lambda said, **how: SetReservation(said, **how | {"must_last": False}))
+    write = lambda change, **how: SetReservation(change, **how | {"must_last": False})  # noqa: E731
+    patches.setattr(end_reservation, "SetReservation", write)
 
 
 def _hand_reserved_out(patches: Patches) -> None:

@@ -20,6 +20,21 @@ from trigmon.rules.runs.code_words import code_from_outside
 
 X = "{trigdata}"
 REFUSED = r"""
+pwsh {trigdata}
+pwsh -c {trigdata}
+pwsh -Command 'Get-Item $args' {trigdata}
+pwsh -NoProfile -com x {trigdata}
+pwsh -EncodedCommand {trigdata}
+pwsh -ep Bypass -File {trigdata}
+pwsh -Command x -File y.ps1 {trigdata}
+pwsh-7.4 -wd /tmp -Command {trigdata}
+nice powershell -Command x {trigdata}
+dotnet {trigdata}
+dotnet exec {trigdata}
+dotnet fsi --exec {trigdata}
+dotnet run --project {trigdata}
+dotnet build /p:PreBuildEvent={trigdata}
+tool dotnet fsi {trigdata}
 timeout 5 sh -c 'x {trigdata}'
 nice sh -c '{trigdata}'
 setsid bash -c "{trigdata}"
@@ -220,6 +235,11 @@ php -r 1 {trigdata}
 git '' -c {trigdata}
 """
 ALLOWED = r"""
+pwsh load.ps1 {trigdata}
+pwsh -NoProfile -ep Bypass -File load.ps1 {trigdata}
+pwsh -Command 'Get-Date'
+dotnet load.dll {trigdata}
+dotnet run --project load -- {trigdata}
 load {trigdata}
 load --since={trigdata} -n{trigdata} {queue}
 load --queue {queue} --data {trigdata}

@@ -365,7 +365,7 @@ class TestSettling:
         assert world.did(Settle(reservation=made.reservation), "job").left == 0
 
     def test_it_falls_into_no_more_pieces_than_can_be_written_at_each_step(self, world, q, monkeypatch):
-        monkeypatch.setattr("trigmon.rules.reservations.reserve.MOST_STRETCHES", 2)
+        monkeypatch.setattr("trigmon.rules.reservations.find_reservation.MOST_STRETCHES", 2)
         world.define("ASIDE")
         world.did(Alter(object_type="QLOCAL", name=q, attributes={"boqname": "ASIDE"}), "operator")
         fill(world, 7)

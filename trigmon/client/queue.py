@@ -192,7 +192,7 @@ class Queue:
         whole_groups: bool = False,
         token: str = "",
     ) -> Reservation:
-        """Returns a fixed batch of the next messages, hidden from every getter until it is settled or released.
+        """Reserves the next messages as a fixed batch, hidden from every getter until it is settled or released.
 
         Raises NoMsgAvailable when there is nothing, ObjectInUse while another connection holds the consumer's.
         No lost connection and no restart ends it: a consumer of this name that reserves again is given the very same
@@ -253,14 +253,14 @@ class Queue:
 
 
 def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 0, q_name: str = "") -> Receipt:
-    """Returns one message through a handle, or to a queue by name."""
+    """Puts one message through a handle, or to a queue by name; returns its receipt."""
     return receipt(connection.ask(_put(connection, data, options, handle, q_name), WasPut, is_sound=bool(handle)))
 
 
 def put_each(
     connection: Connection, messages: Iterable[tuple[Data, PutWords]], options: PutWords, *, handle: int
 ) -> list[bytes]:
-    """Returns messages with options of their own through a handle."""
+    """Puts messages, each with options of its own, through a handle; returns their ids."""
     calls = (_put(connection, data, {**options, **own}, handle) for data, own in messages)
     is_unit = bool(option_names.put_parts(options, False)[1] & option_names.SYNCPOINT)
     replies = connection.pipeline(calls, window=AHEAD if is_unit else 1)

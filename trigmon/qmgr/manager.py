@@ -92,7 +92,7 @@ class QueueManager:
     # -- connections ------------------------------------------------------------------------------------
 
     def connect(self, identity: Identity) -> Session:
-        """Returns a new session. It exists at once; nothing of it needs to be durable."""
+        """Connects a client and returns its session. Nothing of it needs to be durable."""
         number = self._ids.handle()
         session = Session(number, identity)
         facts = ConnectionFacts(

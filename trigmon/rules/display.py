@@ -23,7 +23,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.objects.inquire_set import shown
-from trigmon.rules.reservations.reserve import rows as reserved_rows
+from trigmon.rules.reservations.display_reservations import rows as reserved_rows
 from trigmon.rules.runs.pause import paused
 from trigmon.rules.runs.pause import rows as pause_rows
 

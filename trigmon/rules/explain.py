@@ -13,9 +13,11 @@ from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
+from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.stored_messages import Found, Selection
-from trigmon.rules.reservations.reserve import rows as reservation_rows
+from trigmon.rules.reservations.display_reservations import rows as reservation_rows
 from trigmon.rules.runs.pause import pauses_of, rows
 from trigmon.rules.triggers.sharing import in_group
 from trigmon.rules.triggers.table import judge
@@ -51,10 +53,27 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
     priority = opened.def_priority if call.priority < 0 else min(call.priority, facts.q_mgr.max_priority)
     situation = in_group(put_situation(facts, queue, priority, now))
     verdict = judge(situation)
+    oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
+    later = replace(situation, oldest_ms=oldest_ms, under_way=facts.under_way)
+    return Decision(
+        Explained(
+            q_name=queue.definition.name,
+            fires=verdict.fires,
+            occasion=verdict.occasion,
+            fails=verdict.fails,
+            conditions=explanations(situation, verdict) + what_time_will_bring(later),
+            values=_values(situation, facts, queue, priority, found),
+        )
+    )
+
+
+def _values(
+    situation: Situation, facts: Facts, queue: QueueFacts, priority: int, found: Found | None
+) -> dict[str, Any]:
+    """Returns the values by name that the answer shows beside the conditions."""
     definition, applied = queue.definition, situation.queue.definition
     expired = min(found.expired_count if found is not None else 0, queue.depth)
     spoken_for = sum(reservation.left for reservation in facts.reservations if not reservation.behind)
-    oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     values: dict[str, Any] = {
         "priority": priority,
         "counted_priority": situation.priority,
@@ -79,14 +98,4 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
             {"q_mgr_name": reader.q_mgr_name, "open_input_count": reader.count, "exclusive": reader.is_exclusive}
             for reader in queue.shared.readers
         ]
-    later = replace(situation, oldest_ms=oldest_ms, under_way=facts.under_way)
-    return Decision(
-        Explained(
-            q_name=definition.name,
-            fires=verdict.fires,
-            occasion=verdict.occasion,
-            fails=verdict.fails,
-            conditions=explanations(situation, verdict) + what_time_will_bring(later),
-            values=values,
-        )
-    )
+    return values

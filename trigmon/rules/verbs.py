@@ -99,20 +99,20 @@ from trigmon.rules.objects.define import (
 from trigmon.rules.objects.inquire_set import decide_inquire, decide_set
 from trigmon.rules.objects.open import decide_make_queue, decide_open, look_for_open
 from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, decide_tend, look_for_tend
-from trigmon.rules.reservations.reserve import (
-    decide_attempt,
+from trigmon.rules.reservations.display_reservations import decide_reservations
+from trigmon.rules.reservations.end_reservation import (
     decide_leave_reservation,
-    decide_read_reserved,
     decide_release,
-    decide_reservations,
-    decide_reserve,
-    decide_seal,
     decide_settle,
     decide_sweep,
-    decide_take_in,
-    look_for_read_reserved,
-    look_for_reserve,
     look_for_sweep,
+)
+from trigmon.rules.reservations.read_reserved import decide_attempt, decide_read_reserved, look_for_read_reserved
+from trigmon.rules.reservations.reserve import (
+    decide_reserve,
+    decide_seal,
+    decide_take_in,
+    look_for_reserve,
     look_for_take_in,
 )
 from trigmon.rules.runs.admission import MOST_AT_ONCE, decide_start_run, decide_start_runs

@@ -131,7 +131,7 @@ class Intake:
         self.give_back(size)
 
     def give_back(self, size: int) -> None:
-        """Returns room of what was performed, or never will be; waiting connections go on, the first first."""
+        """Frees the room of what was performed, or never will be; waiting connections go on, the first first."""
         self.held -= size
         for sender, wanted in list(self._waiting.items()):
             if sender not in self._waiting or self._is_over_share(sender.user, wanted):

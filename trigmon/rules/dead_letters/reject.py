@@ -31,7 +31,7 @@ from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.internal_calls import PutOff
 from trigmon.rules.model.reservation import Due, ended
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
-from trigmon.rules.reservations.reserve import check_stretches, named, open_one
+from trigmon.rules.reservations.find_reservation import check_stretches, named, open_one
 
 LONGEST_TEXT = 1024
 _REACHED = Reason.BACKOUT_THRESHOLD_REACHED

@@ -10,71 +10,51 @@ not committed does not; else it counts as waiting, for its consumer alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
-from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Attempt, Call, ReadReserved, Release, Reservations, Reserve, Settle
+from trigmon.mq.calls import Call, Reserve
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import BackoutRequeue, DefinitionType, Inhibit, OpenOption, UnitOutcome
 from trigmon.mq.errors import (
     AttrValueError,
-    BackedOut,
-    CommandFailed,
     FunctionNotSupported,
     GetInhibited,
     HobjError,
-    NotAuthorized,
     NotOpenForInput,
-    ObjectDamaged,
     ObjectInUse,
     OptionsError,
     QTypeError,
     SyncpointLimitReached,
-    UnitOfWorkNotStarted,
-    UnknownObjectName,
 )
-from trigmon.mq.names import matches
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Counted, Done, Listing, Refused, Reply, Reserved, Settled, WereReserved
-from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, given
-from trigmon.rules.messages.reports import delivery_report, expiration_reports
-from trigmon.rules.model.access import check_may_end, check_reservations, is_of
+from trigmon.mq.replies import Refused, Reply, Reserved
+from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES
+from trigmon.rules.messages.reports import expiration_reports
+from trigmon.rules.model.access import check_reservations
 from trigmon.rules.model.changes import (
     AnyChange,
     ReserveMessages,
-    ReturnReserved,
     SetReservation,
-    SettleReserved,
     met_on_the_way,
 )
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.model.handles import HandleFacts
-from trigmon.rules.model.internal_calls import LeaveReservation, PutOff, Seal, Sweep, TakeIn
+from trigmon.rules.model.internal_calls import PutOff, Seal, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.reservation import Due, Reservation, cut, ended, longer, offered_anew, without
+from trigmon.rules.model.reservation import Reservation, ended, longer, offered_anew, without
 from trigmon.rules.model.resolve_name import check_alive
-from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
-from trigmon.rules.triggers.effects import trigger
+from trigmon.rules.reservations.find_reservation import open_one
 
 LARGEST = 10_000_000
 """Messages of a reservation at most."""
 LONGEST_NAME = 256
-MOST_ROWS = 256
-"""So many reservations are shown at once at most: each may say a thousand stretches."""
-MOST_STRETCHES = 1000
-"""Into so many pieces what is left may fall at most: each step writes all of them down."""
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _MOST_OF_A_GROUP = 64 << 20
-
-
-# -- making one ---------------------------------------------------------------------------------------------
 
 
 def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
@@ -345,261 +325,3 @@ def _as_reply(reservation: Reservation, *, again: bool = False) -> Reserved:
         deaths=[list(death) for death in reservation.deaths],
         settled=reservation.settled,
     )
-
-
-# -- reading it ---------------------------------------------------------------------------------------------
-
-
-def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Selection | None:
-    """Selects the first stretch of what is asked for that is left."""
-    if call.ordinal < 0 or call.count < 1:
-        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and 1 or more")
-    reservation = open_one(facts, call.reservation)
-    if not reservation.is_sealed:
-        raise CommandFailed(f"{named(reservation)} is still being made: reserve again until it is complete")
-    wanted = _wanted(call, reservation)
-    if not wanted:
-        return None
-    first, end = wanted[0]
-    return Selection(
-        reservation.q_name,
-        now,
-        limit=min(end - first, MOST_MESSAGES),
-        limit_bytes=MOST_BYTES,
-        reserved_by=reservation.number,
-        ordinals=(first, end),
-    )
-
-
-def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Returns the messages, as a get would return them; their time left is what is left of it, and never nothing."""
-    reservation = open_one(facts, call.reservation)
-    stands: list[AnyChange] = []
-    connection = facts.connection.connection
-    if connection not in reservation.behind and is_of(reservation, facts.connection):
-        # Who is behind it keeps its job from being started again: another user only looks.
-        read = replace(reservation, readers=(*reservation.readers, connection))
-        stands.append(SetReservation(read, is_stored=False))
-    if found is None:
-        return Decision(WereReserved(ordinals=[], messages=[], ordinal=reservation.count), stands)
-    damaged = [message.ordinal for message in found.damaged]
-    if damaged:
-        raise ObjectDamaged(f"{named(reservation)}: what has the ordinal {damaged[0]} is not what was written")
-    ordinals = [message.ordinal for message in found.messages]
-    messages = [given(_counted_up(message, reservation.offers), now, -1, False) for message in found.messages]
-    after = ordinals[-1] + 1 if ordinals else call.ordinal + call.count
-    more = cut(_wanted(call, reservation), after, reservation.count)
-    following = more[0][0] if more else min(call.ordinal + call.count, reservation.count)
-    return Decision(
-        WereReserved(ordinals=ordinals, messages=messages, ordinal=following, more=bool(more)),
-        stands,
-    )
-
-
-def _wanted(call: ReadReserved | Settle | Release, reservation: Reservation) -> list[tuple[int, int]]:
-    end = reservation.count if call.count < 0 else call.ordinal + call.count
-    return cut(reservation.stretches, call.ordinal, end)
-
-
-def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
-    if not by:
-        return message
-    descriptor = message.descriptor
-    return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + by))
-
-
-# -- ending it ----------------------------------------------------------------------------------------------
-
-
-def decide_settle(call: Settle, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Settles all of it before it is answered; its rows go later, with the reports that senders asked for."""
-    reservation = _asked_for(call, facts)
-    check_may_end(reservation, named(reservation), facts.connection)
-    if reservation.outcome is UnitOutcome.COMMITTED:
-        return Decision(Settled(count=0, already=True))
-    if reservation.outcome is UnitOutcome.BACKED_OUT:
-        raise BackedOut(f"{named(reservation)} was given back")
-    if not reservation.is_sealed:
-        raise CommandFailed(f"{named(reservation)} is still being made: nobody can have read it")
-    parts = [Due(first, end) for first, end in _wanted(call, reservation)]
-    return _end(reservation, parts, UnitOutcome.COMMITTED, now)
-
-
-def decide_release(call: Release, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Returns the messages to the queue. That is no occasion, like a backout: the close of the queue is judged."""
-    reservation = _asked_for(call, facts)
-    if reservation.outcome is UnitOutcome.BACKED_OUT:
-        return Decision(Settled(count=0, already=True))
-    if reservation.outcome is UnitOutcome.COMMITTED:
-        raise UnitOfWorkNotStarted(f"{named(reservation)} was settled")
-    connection = facts.connection
-    if reservation.holder not in (0, connection.connection) and not connection.is_administrator:
-        raise NotAuthorized(
-            f"{named(reservation)} is held by {reservation.by}: that or an administrator may release it"
-        )
-    adds = reservation.offers + 1 if call.counts else 0
-    parts = [Due(first, end, True, adds) for first, end in _wanted(call, reservation)]
-    return _end(reservation, parts, UnitOutcome.BACKED_OUT, now)
-
-
-def _end(reservation: Reservation, parts: list[Due], outcome: UnitOutcome, now: int) -> Decision:
-    if not parts:
-        return Decision(Settled(count=0, left=reservation.left, already=True))
-    count = sum(part.end - part.first for part in parts)
-    after = ended(reservation, parts, outcome, now)
-    if outcome is UnitOutcome.COMMITTED:
-        after = replace(after, settled=after.settled + count)
-    check_stretches(after)
-    sweep = Sweep(reservation=reservation.number)
-    return Decision(Settled(count=count, left=after.left), [SetReservation(after)], [sweep])
-
-
-def check_stretches(reservation: Reservation) -> None:
-    """Raises SyncpointLimitReached (2024) for a reservation that falls into too many pieces."""
-    if len(reservation.gone) > MOST_STRETCHES:
-        raise SyncpointLimitReached(f"{named(reservation)} would fall into more than {MOST_STRETCHES} pieces")
-
-
-def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
-    """Selects a slice of what the reservation is done with."""
-    reservation = facts.reservation
-    if reservation is None or not reservation.due:
-        return None
-    due = reservation.due[0]
-    return Selection(
-        reservation.q_name,
-        now,
-        limit=SLICE,
-        limit_bytes=MOST_BYTES,
-        reserved_by=reservation.number,
-        ordinals=(due.first, due.end),
-    )
-
-
-def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Deletes rows, or gives them back. A damaged one goes back: the next one that reads it sets it aside."""
-    reservation = facts.reservation
-    if reservation is None or found is None:
-        return Decision(Counted(count=0))
-    due, *others = reservation.due
-    rows = (*found.messages, *found.damaged)
-    at = max((row.ordinal for row in rows), default=due.end - 1) + 1
-    rest = [replace(due, first=at)] if at < due.end else []
-    after = replace(reservation, due=(*rest, *others))
-    backs = rows if due.returns else found.damaged
-    changes: list[AnyChange] = [ReturnReserved(backs, due.adds)] if backs else []
-    internal_calls: list[Call] = []
-    if not due.returns and found.messages:
-        changes.append(SettleReserved(found.messages))
-        internal_calls = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
-    # A message that is back may be got and be gone: then the record must not bring it back once more.
-    changes.append(SetReservation(after, must_last=bool(backs)))
-    events = (SweepDue((reservation.number,)),) if after.due else ()
-    return Decision(Counted(count=len(rows), more=bool(after.due)), changes, internal_calls, events)
-
-
-def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Removes an ended connection. Behind the last one the messages wait again, which is occasion R."""
-    reservation, queue = facts.reservation, facts.queue
-    if reservation is None or queue is None:
-        return Decision(Done())
-    after = without(reservation, facts.connection.connection)
-    changes: list[AnyChange] = [SetReservation(after, is_stored=False)]
-    if after.behind or not after.left:
-        return Decision(Done(), changes)
-    depths = tuple(
-        depth + new - old for depth, old, new in zip(queue.depths, reservation.waiting, after.waiting, strict=True)
-    )
-    waits = replace(queue, depths=depths, reserved=queue.reserved - reservation.held)
-    situation = Situation(
-        Happened.RESERVATION_LOST, waits, facts.process, facts.initiation, facts.q_mgr.trigger_interval, now
-    )
-    effects = trigger(situation, facts.q_mgr.name, ids)
-    return Decision(Done(), [*changes, *effects.changes], effects.internal_calls, effects.events, judged=effects.judged)
-
-
-def open_one(facts: Facts, number: int = 0) -> Reservation:
-    """Returns the reservation, of which something is left. Raises what tells why there is none."""
-    reservation = facts.reservation
-    if reservation is None:
-        raise _unknown(number)
-    if reservation.outcome is not UnitOutcome.OPEN:
-        how = "settled" if reservation.outcome is UnitOutcome.COMMITTED else "given back"
-        raise UnitOfWorkNotStarted(f"{named(reservation)} was {how}")
-    return reservation
-
-
-def decide_attempt(call: Attempt, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Records what its holder works on alone, for the holder that is offered it after that one's end."""
-    reservation = open_one(facts, call.reservation)
-    if call.ordinal < 0 or call.count < 0 or call.ordinal + call.count > reservation.count:
-        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and within {reservation.count}")
-    if reservation.holder != facts.connection.connection or not reservation.is_sealed:
-        raise NotAuthorized(f"{named(reservation)}: only its holder works on it, and when it is complete")
-    attempt = (call.ordinal, call.ordinal + call.count) if call.count else None
-    return Decision(Done(), [SetReservation(replace(reservation, attempt=attempt), must_last=True)])
-
-
-def _asked_for(call: Settle | Release, facts: Facts) -> Reservation:
-    if call.ordinal < 0 or call.count < -1:
-        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and -1 for all behind")
-    if facts.reservation is None:
-        raise _unknown(call.reservation)
-    return facts.reservation
-
-
-def _unknown(number: int) -> UnknownObjectName:
-    return UnknownObjectName(f"RESERVATION({number}): it never was, or ended long ago")
-
-
-def named(reservation: Reservation) -> str:
-    """Returns a reservation as an error names it."""
-    return f"RESERVATION({reservation.number}) of {reservation.consumer} on {reservation.q_name}"
-
-
-# -- telling of it ------------------------------------------------------------------------------------------
-
-
-def decide_reservations(call: Reservations, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Lists those of which anything is left, by number, a page of them. ``own``: those of the user who asks."""
-    assert facts.world is not None
-    limit = max(1, min(call.limit, MOST_ROWS))
-    behind = sorted((r for r in facts.world.reservations if r.number > call.after), key=lambda r: r.number)
-    of = list(islice((r for r in behind if r.left and matches(r.q_name, call.q_name)), limit + 1))
-    page = of[:limit]
-    owned = [{**row, "own": r.user in (None, facts.connection.user)} for r, row in zip(page, rows(page), strict=True)]
-    return Decision(Listing(rows=owned, more=len(of) > limit))
-
-
-def rows(reservations: Sequence[Reservation]) -> list[dict[str, Any]]:
-    """Returns reservations as they are shown, the first MOST_ROWS, with a sentence for a person."""
-    shown = islice((r for r in reservations if r.left), MOST_ROWS)
-    return [
-        {
-            "reservation": r.number,
-            "q_name": r.q_name,
-            "consumer": r.consumer,
-            "count": r.count,
-            "left": r.left,
-            "left_ordinals": [list(stretch) for stretch in r.stretches],
-            "size": r.size,
-            "token": r.token,
-            "complete": r.is_sealed,
-            "whole_groups": r.whole_groups,
-            "offers": r.offers,
-            "since_ms": r.made_ms,
-            "by": r.by,
-            "user": r.user or "",
-            "held": bool(r.holder),
-            "readers": len(r.readers),
-            "summary": _sentence(r),
-        }
-        for r in shown
-    ]
-
-
-def _sentence(reservation: Reservation) -> str:
-    if reservation.behind:
-        who = f"held by {reservation.by}" if reservation.holder else f"read by {len(reservation.readers)}"
-        return f"{reservation.left} reserved for {reservation.consumer}, {who}, which do not count"
-    return f"{reservation.left} reserved for {reservation.consumer} alone, held by nobody, which count"

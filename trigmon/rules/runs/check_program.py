@@ -27,7 +27,7 @@ _MQTMC2 = "{tmc}"
 NOT_FROM_OUTSIDE = (
     "words in which no placeholder, and not the MQTMC2, is a program, its options or its script, also behind a wrapper "
     "such as timeout, env or sudo: it would run what comes from outside; write the script here and give it the value "
-    "behind it, as in sh -c 'load \"$1\"' sh {trigdata}"
+    "behind it, as in sh -c 'load \"$1\"' sh {trigdata}; a value that may begin with a dash stands behind --"
 )
 
 

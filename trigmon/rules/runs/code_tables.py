@@ -70,7 +70,6 @@ INTERPRETERS: dict[str, Interpreter] = {
     "tclsh": Interpreter(),
     "expect": Interpreter("c"),
     "wish": Interpreter(),
-    "pwsh": Interpreter("-c -Command -File -EncodedCommand", ends=True),
     "erl": Interpreter("-eval -s -run"),
     "java": Interpreter(
         "-jar -m --module",
@@ -165,6 +164,10 @@ RUNNERS: dict[str, Runner] = {
         Runner(),
     ),
 }
+POWERSHELL = _words("pwsh pwsh-preview pwsh-lts powershell")
+POWERSHELL_FLAGS = _words("-noprofile -nop -noninteractive -noni -nologo -nol -login -l -mta -sta")
+POWERSHELL_VALUES = _words("-executionpolicy -ex -ep -workingdirectory -wd -settingsfile -settings -configurationname")
+"""PowerShell's options that may stand before ``-File``, in small letters: those alone, and those with a value."""
 JOINS = _words(
     "ssh rsh slogin autossh mosh watch parallel sem make gmake ninja eval at batch pdsh dsh clush ansible "
     "start-stop-daemon docker-compose buildah ctr crictl ip sg capsh sqlite3 socat gdb bc dc ed "

@@ -25,6 +25,9 @@ from trigmon.rules.runs.code_tables import (
     JOINS,
     LOADER,
     MODULES,
+    POWERSHELL,
+    POWERSHELL_FLAGS,
+    POWERSHELL_VALUES,
     RUNNERS,
     SHELLS,
     TEXT_OF,
@@ -63,6 +66,9 @@ def _command(words: list[str], at: int) -> int:
         name = "su"
     if name in JOINS or (name == "su" and "--" in words[at:]):  # what stands behind it are options of the shell
         return _first_filled(words, at)
+    if name in POWERSHELL or name == "dotnet":
+        end_of_code = _end_of_dotnet if name == "dotnet" else _end_of_powershell
+        return _first_filled(words[: end_of_code(words, at + 1)], at)
     if name in RUNNERS:
         return _run_by(RUNNERS[name], words, at + 1)
     if name in INTERPRETERS:
@@ -105,6 +111,27 @@ def _interpreted(how: Interpreter, words: list[str], at: int, *, is_shell: bool)
         elif kind is _Kind.OPERAND:
             return 0 if is_shell and has_text else _unknown(words, number, is_file=not has_text)
     return 0
+
+
+def _end_of_powershell(words: list[str], at: int) -> int:
+    """Returns the number of the first word that reaches a script as an argument; none does behind ``-Command``."""
+    while at < len(words):
+        option = words[at].lower()
+        if option in ("-file", "-f"):
+            return at + 2
+        if not _is_option(option):
+            return at + 1
+        if option not in POWERSHELL_FLAGS and option not in POWERSHELL_VALUES:
+            break
+        at += 2 if option in POWERSHELL_VALUES else 1
+    return len(words)
+
+
+def _end_of_dotnet(words: list[str], at: int) -> int:
+    """Returns the number of the first word that reaches the program of ``dotnet`` as an argument."""
+    if at < len(words) and words[at].endswith((".dll", ".exe")):
+        return at + 1
+    return words.index("--", at) if "--" in words[at:] else len(words)
 
 
 def _unknown(words: list[str], at: int, *, is_file: bool = False) -> int:
@@ -240,4 +267,4 @@ def _is_program(words: list[str], at: int) -> bool:
     name = _name(words[at])
     if name in COMMON and not (at + 1 < len(words) and _is_option(words[at + 1])):
         return False
-    return name in JOINS or name in RUNNERS or name in INTERPRETERS
+    return name in JOINS or name in RUNNERS or name in INTERPRETERS or name in POWERSHELL or name == "dotnet"
