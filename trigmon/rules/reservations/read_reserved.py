@@ -1,0 +1,89 @@
+"""Reads the messages of a reservation: ReadReserved and Attempt."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trigmon.mq.calls import Attempt, ReadReserved
+from trigmon.mq.errors import (
+    CommandFailed,
+    NotAuthorized,
+    ObjectDamaged,
+    OptionsError,
+)
+from trigmon.mq.replies import Done, WereReserved
+from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, given
+from trigmon.rules.model.access import is_of
+from trigmon.rules.model.changes import (
+    AnyChange,
+    SetReservation,
+)
+from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.reservation import cut
+from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
+from trigmon.rules.reservations.find_reservation import left_of, named, open_one
+
+
+def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Selection | None:
+    """Selects the first stretch of what is asked for that is left."""
+    if call.ordinal < 0 or call.count < 1:
+        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and 1 or more")
+    reservation = open_one(facts, call.reservation)
+    if not reservation.is_sealed:
+        raise CommandFailed(f"{named(reservation)} is still being made: reserve again until it is complete")
+    wanted = left_of(call, reservation)
+    if not wanted:
+        return None
+    first, end = wanted[0]
+    return Selection(
+        reservation.q_name,
+        now,
+        limit=min(end - first, MOST_MESSAGES),
+        limit_bytes=MOST_BYTES,
+        reserved_by=reservation.number,
+        ordinals=(first, end),
+    )
+
+
+def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Returns the messages, as a get would return them; their time left is what is left of it, and never nothing."""
+    reservation = open_one(facts, call.reservation)
+    stands: list[AnyChange] = []
+    connection = facts.connection.connection
+    if connection not in reservation.behind and is_of(reservation, facts.connection):
+        # Who is behind it keeps its job from being started again: another user only looks.
+        read = replace(reservation, readers=(*reservation.readers, connection))
+        stands.append(SetReservation(read, is_stored=False))
+    if found is None:
+        return Decision(WereReserved(ordinals=[], messages=[], ordinal=reservation.count), stands)
+    damaged = [message.ordinal for message in found.damaged]
+    if damaged:
+        raise ObjectDamaged(f"{named(reservation)}: what has the ordinal {damaged[0]} is not what was written")
+    ordinals = [message.ordinal for message in found.messages]
+    messages = [given(_counted_up(message, reservation.offers), now, -1, False) for message in found.messages]
+    after = ordinals[-1] + 1 if ordinals else call.ordinal + call.count
+    more = cut(left_of(call, reservation), after, reservation.count)
+    following = more[0][0] if more else min(call.ordinal + call.count, reservation.count)
+    return Decision(
+        WereReserved(ordinals=ordinals, messages=messages, ordinal=following, more=bool(more)),
+        stands,
+    )
+
+
+def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
+    if not by:
+        return message
+    descriptor = message.descriptor
+    return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + by))
+
+
+def decide_attempt(call: Attempt, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Records what its holder works on alone, for the holder that is offered it after that one's end."""
+    reservation = open_one(facts, call.reservation)
+    if call.ordinal < 0 or call.count < 0 or call.ordinal + call.count > reservation.count:
+        raise OptionsError(f"ordinal {call.ordinal}, count {call.count}: from 0, and within {reservation.count}")
+    if reservation.holder != facts.connection.connection or not reservation.is_sealed:
+        raise NotAuthorized(f"{named(reservation)}: only its holder works on it, and when it is complete")
+    attempt = (call.ordinal, call.ordinal + call.count) if call.count else None
+    return Decision(Done(), [SetReservation(replace(reservation, attempt=attempt), must_last=True)])
