@@ -157,3 +157,25 @@ def test_a_slice_judges_what_another_member_has_done_meanwhile(members):
     until(one.shared.was_notified)
     (answer,) = one.qm.housekeeping.scan()
     assert (answer.sequence, answer.reply.data) == (2, b"new")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_large_backout_returns_a_trigger_message_to_a_shared_initiation_queue(group, tmp_path, kind):
+    """The triggered queue is private; the member's own store has nothing of what the unit did on shared queues."""
+    member = Member(kind, tmp_path, group)
+    define(member)
+    shared = {"qsg_disp": "shared"}
+    member.did(Define(object_type="QLOCAL", name="INITQ", attributes=shared))
+    member.did(Define(object_type="PROCESS", name="P", attributes={"appl_id": "true"}))
+    triggered = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": "INITQ", "process_name": "P"}
+    member.did(Define(object_type="QLOCAL", name="T", attributes=triggered))
+    member.did(Open(object_name="INITQ", options=IN))
+    member.put("T", b"starts it", unit=1)
+    fill(member, unit=1)
+    member.did(Backout(unit=1))
+    assert not member.own.has_leftovers
+    while member.store.has_leftovers:
+        member.qm.housekeeping.scan()
+    assert len(member.left("INITQ")) == 1
+    assert member.left("T") == member.left("Q") == []
+    member.die()

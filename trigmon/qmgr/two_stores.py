@@ -319,6 +319,7 @@ class TwoStores:
             if not is_on_both and change.outcome is UnitOutcome.COMMITTED:
                 change = replace(change, is_decided=True)
             self._shared.end_unit(change, shared)
+            change = replace(change, unit=change.unit.on(touched.difference(shared)))
         self._own.apply([change], True)
         for q_name in shared:
             self._renew_copy(q_name, is_own=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import msgspec
 from msgspec.structs import replace
 
@@ -95,6 +97,15 @@ class UnitFacts(msgspec.Struct, frozen=True):
     marked: Marked | None = None
     # The trigger messages that it got: the first of them, if they are very many.
     triggers: tuple[StoredMessage, ...] = ()
+
+    def on(self, q_names: Container[str]) -> UnitFacts:
+        """Returns what the unit of work did on these queues."""
+        return replace(
+            self,
+            puts={key: count for key, count in self.puts.items() if key[0] in q_names},
+            gets={key: count for key, count in self.gets.items() if key[0] in q_names},
+            held=tuple(held for held in self.held if held.q_name in q_names),
+        )
 
 
 class Decided(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
-from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected, only
+from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected
 from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql import statements as sql
@@ -55,7 +55,7 @@ class GroupWrites:
 
     def end_unit(self, change: c.EndUnit, q_names: Sequence[str]) -> None:
         """Commits or backs out a unit's work on these shared queues."""
-        unit, is_commit = only(change.unit, q_names), change.outcome is UnitOutcome.COMMITTED
+        unit, is_commit = change.unit.on(q_names), change.outcome is UnitOutcome.COMMITTED
         known = self.units.get(unit.unit_id, NO_UNIT)
         number, numbers = self.of_group(unit.unit_id), self._snapshot.numbers
         has_groups = self.groups.has_any_of(number)

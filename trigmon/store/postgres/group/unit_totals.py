@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 
 import msgspec
-from msgspec.structs import replace
 
 from trigmon.rules.model.handles import UnitFacts
 from trigmon.store.sql import statements as sql
@@ -20,16 +19,6 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 NO_UNIT = Unit()
-
-
-def only(unit: UnitFacts, q_names: Sequence[str]) -> UnitFacts:
-    """Returns what a unit of work did on these queues."""
-    return replace(
-        unit,
-        puts={key: count for key, count in unit.puts.items() if key[0] in q_names},
-        gets={key: count for key, count in unit.gets.items() if key[0] in q_names},
-        held=tuple(held for held in unit.held if held.q_name in q_names),
-    )
 
 
 def expected(unit: UnitFacts, known: Unit, left: Container[str], *, is_commit: bool) -> dict[str, int]:
