@@ -33,6 +33,7 @@ EVENT_NAMES = {
     "TCP is open to every local user": "tcp_open",
     "no room for more connections": "connection_refused",
     "no connection can be accepted": "accept_failed",
+    "the user database does not answer": "user_database_silent",
     "a connection went before it began": "connection_gone",
     "connection cut": "connection_cut",
     # the monitor

@@ -24,7 +24,7 @@ from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 
 UNGREETED = 32
-"""Connections that are accepted above the number allowed, only to hear that in answer to their hello."""
+"""Connections that are accepted above the number allowed, so that their hello is answered with 2025."""
 
 RESERVED = 8
 """Places above the number allowed, for root, the daemon's user, administrators and monitors."""
@@ -69,6 +69,7 @@ class Clients:
         self._manager = manager
         self._version = version
         self._arriving: set[Connection] = set()
+        self._waiting = 0  # accepted connections whose user is being looked up
         # By client id, from the hello on; None until it has its session.
         self._by_client_id: dict[str, Session | None] = {}
         self._shares = shares or Shares()
@@ -80,10 +81,20 @@ class Clients:
 
     def may_enter(self, peer: Peer) -> bool:
         """Returns whether an accepted connection of this peer may speak at all."""
-        present = len(self.connections) + len(self._arriving)
+        present = len(self.connections) + len(self._arriving) + self._waiting
         if present >= self.room + UNGREETED + (RESERVED if peer.monitor else 0):
             return False
         return self._accepted[peer.uid] < self._shares.places(peer, self.room) + UNGREETED
+
+    def wait(self, uid: int) -> None:
+        """Counts an accepted connection while its user is looked up."""
+        self._waiting += 1
+        self._accepted[uid] += 1
+
+    def waited(self, uid: int) -> None:
+        """Ends what :meth:`wait` began."""
+        self._waiting -= 1
+        self._accepted[uid] -= 1
 
     def expect(self, connection: Connection) -> None:
         """Counts a connection that was accepted and has not begun."""

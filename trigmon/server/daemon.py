@@ -8,7 +8,6 @@ listeners, child (the monitor), chores, notify (the service manager).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import resource
 import signal
@@ -18,12 +17,10 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, paths
-from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Refused
 from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
-from trigmon.server.connection import Connection
+from trigmon.server.arrivals import Arrivals
 from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
 from trigmon.server.event_log import Logged
 from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
@@ -39,8 +36,6 @@ from trigmon.server.timers import Chore, Timers
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
 from trigmon.store.port import Fenced, Lost
-from trigmon.wire import codec
-from trigmon.wire.frames import HELLO_LIMIT
 
 SPARE_DESCRIPTORS = 32 + UNGREETED + RESERVED
 """Descriptors below the number allowed: the store's files, the log, the monitor, and those who come above it."""
@@ -75,10 +70,10 @@ class Daemon:
         self._with_monitor = with_monitor
         self._log = log.logger(qmgr=settings.qmgr.name)
         self._service = ServiceManager()
-        self._authority = Authority(settings.server.administrators, settings.server.monitors, settings.server.setters)
         self._over: asyncio.Future[int]
         self._seldom = log.Seldom(self._log)
-        self._arriving: set[asyncio.Task[Any]] = set()
+        server = settings.server
+        self._arrivals = Arrivals(Authority(server.administrators, server.monitors, server.setters), self._seldom)
         self._unix: UnixListener | None = None
         self._off_wall_ms = 0
         event_log = Logged(self._log, lambda session: self._turns.session_failed(session))
@@ -87,7 +82,6 @@ class Daemon:
         self._stopped: asyncio.Future[bool]
         self._waited_s = 0.0
         self._lost: asyncio.Future[BaseException]
-        self._why_away = ""
 
     async def serve(self) -> int:
         """Serves from the start to the end and returns the exit status. Raises CannotStart."""
@@ -102,7 +96,7 @@ class Daemon:
             return STOPPED
         try:
             self._turns = self._make_turns(manager)
-            self._acceptor = Acceptor(self._sockets(), self._welcome, self._seldom)
+            self._acceptor = Acceptor(self._sockets(), self._arrivals.welcome, self._seldom)
         except BaseException:
             if self._unix:
                 self._unix.socket.close()
@@ -126,7 +120,7 @@ class Daemon:
         """Looks after what was taken up from now on."""
         self._lost = self._loop.create_future()
         self._stopped = self._loop.create_future()
-        self._why_away = ""
+        self._arrivals.why_away = ""
         self._waited_s = 0.0
         chores = self._chores()
         if self._setup.half is not None:
@@ -179,7 +173,7 @@ class Daemon:
 
     def _away(self, why: str) -> None:
         """Reports to new clients why they cannot be served."""
-        self._why_away = why
+        self._arrivals.why_away = why
 
     def _look_after_the_work(self) -> None:
         """Reports to new clients that calls wait for a database that does not answer."""
@@ -201,7 +195,7 @@ class Daemon:
         database = f"the database of the group {group}" if group else "its database"
         waits = f"{name} has been waiting for {database} for {busy_s:.0f} s{why and f' ({why})'}"
         self._away(f"{waits}, and so do its clients")
-        self._service.status(self._why_away)
+        self._service.status(self._arrivals.why_away)
 
     # -- the start ----------------------------------------------------------------------------------------
 
@@ -210,7 +204,7 @@ class Daemon:
         self._clients = Clients(manager, _room(server.max_connections), version("trigmon"), Shares.of(server))
         self._manager = manager
         self._worker = self._make_worker()
-        return Turns(
+        turns = Turns(
             manager,
             self._setup.clock,
             self._settings.server,
@@ -220,6 +214,8 @@ class Daemon:
             on_broken=self._broken,
             worker=self._worker,
         )
+        self._arrivals.serve(turns, self._clients)
+        return turns
 
     def _make_worker(self) -> Worker:
         half = self._setup.half
@@ -286,36 +282,6 @@ class Daemon:
         here, performed = len(self._clients.connections), self._turns.performed
         self._service.status(f"{here} connections, {performed} calls performed")
 
-    # -- connections --------------------------------------------------------------------------------------
-
-    def _welcome(self, accepted: socket.socket) -> None:
-        """Takes an accepted connection; its user is known before its hello."""
-        try:
-            if self._why_away:
-                _turn_away(accepted, Refused(reason=int(Reason.CF_NOT_AVAILABLE), about=self._why_away))
-                return
-            peer = self._authority.peer(accepted)
-            if not self._clients.may_enter(peer):
-                refusal = self._clients.no_room(peer)
-                self._seldom.warning("no room for more connections", connections=self._clients.room, why=refusal.about)
-                _turn_away(accepted, refusal)
-                return
-        except OSError:
-            # It went before it was looked at.
-            accepted.close()
-            return
-        connection = Connection(self._turns, peer, self._loop)
-        self._clients.expect(connection)
-        task = self._loop.create_task(self._loop.connect_accepted_socket(lambda: connection, accepted))
-        self._arriving.add(task)
-        task.add_done_callback(partial(self._arrived, connection))
-
-    def _arrived(self, connection: Connection, task: asyncio.Task[Any]) -> None:
-        self._arriving.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            self._clients.gone(connection)
-            self._seldom.warning("a connection went before it began", why=str(error))
-
     # -- the end ------------------------------------------------------------------------------------------
 
     def _asked_to_stop(self, number: int) -> None:
@@ -345,6 +311,7 @@ class Daemon:
         """
         self._service.stopping()
         self._acceptor.close()
+        self._arrivals.close()
         if child:
             await child.stop()
         if status == STOPPED and not self._lost.done():
@@ -377,15 +344,6 @@ class Daemon:
         while self._clients.connections and self._loop.time() < until:
             await asyncio.sleep(0.01)
         self._turns.drop()
-
-
-def _turn_away(accepted: socket.socket, refusal: Refused) -> None:
-    """Says why not and hangs up. Raises OSError when nobody is there any more."""
-    with accepted:
-        accepted.send(codec.encode_welcome(refusal))  # whole: nobody has written to this socket yet
-        with contextlib.suppress(BlockingIOError):
-            # TCP throws an answer away that is followed by the end of a side that has not read everything.
-            accepted.recv(HELLO_LIMIT)
 
 
 def _room(wanted: int) -> int:

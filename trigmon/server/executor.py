@@ -54,7 +54,7 @@ class Worker(Protocol):
     """The executor of turns. After an error no further work is run."""
 
     failed: Callable[[BaseException], None]
-    """Hears of that error."""
+    """Called with that error."""
 
     @property
     def busy_s(self) -> float:
@@ -102,28 +102,31 @@ class OnTheLoop:
 
 
 class InAThread:
-    """Work in one thread. ``ear`` is the descriptor of its session, which it alone reads while it works.
+    """Work in one thread. ``descriptor`` is the one of the thread's database session; -1 for none.
 
-    ``listen`` is called in the thread behind each piece of work, and when something can be read while it rests; where
-    it says so ``heard`` is called on the loop.
+    ``was_notified`` is called in the thread behind each piece of work, and when the descriptor becomes readable while
+    the thread is idle; where it returns True, ``on_notification`` is called on the loop.
     """
 
     failed: Callable[[BaseException], None]
 
     def __init__(
-        self, ear: int = -1, listen: Callable[[], bool] = lambda: False, heard: Callable[[], None] = lambda: None
+        self,
+        descriptor: int = -1,
+        was_notified: Callable[[], bool] = lambda: False,
+        on_notification: Callable[[], None] = lambda: None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ear = ear
-        self._is_open = False  # the ear: once it is closed its number may be somebody else's
-        self._listen = listen
-        self._heard = heard
+        self._descriptor = descriptor
+        self._is_watched = False  # the descriptor: once it is closed its number may be somebody else's
+        self._was_notified = was_notified
+        self._on_notification = on_notification
         self._given: deque[Callable[[], Work | None]] = deque()
         self._next: SimpleQueue[Work | None] = SimpleQueue()
         self._began = 0.0
         self._is_over = False
         threading.Thread(target=self._work, name="turns", daemon=True).start()
-        self._open_ear()
+        self._watch()
 
     @property
     def busy_s(self) -> float:
@@ -146,7 +149,7 @@ class InAThread:
         """See :class:`Worker`."""
 
         def finished() -> T:
-            self._listen = lambda: False
+            self._was_notified = lambda: False
             return work()
 
         def over(result: T) -> None:
@@ -159,7 +162,7 @@ class InAThread:
         """See :class:`Worker`."""
         self._is_over = True
         self._given.clear()
-        self._close_ear()
+        self._unwatch()
         self._next.put(None)
 
     def _go_on(self) -> None:
@@ -171,27 +174,27 @@ class InAThread:
                 self._began = 0.0
                 raise
             if work is not None:
-                self._close_ear()
+                self._unwatch()
                 self._next.put(work)
                 return
         self._began = 0.0
         if not self._is_over:
-            self._open_ear()
+            self._watch()
 
     def _work(self) -> None:
         while (work := self._next.get()) is not None:
             call, then = work
             follows: Callable[[], None] | None = None
-            error, has_heard = None, False
+            error, is_notified = None, False
             try:
                 follows = partial(then, call())
-                has_heard = self._listen()
+                is_notified = self._was_notified()
             except Exception as raised:
                 error = raised
             with suppress(RuntimeError):  # the loop is closed: nobody is there any more
-                self._loop.call_soon_threadsafe(self._done, follows, error, has_heard)
+                self._loop.call_soon_threadsafe(self._done, follows, error, is_notified)
 
-    def _done(self, follows: Callable[[], None] | None, error: Exception | None, has_heard: bool) -> None:
+    def _done(self, follows: Callable[[], None] | None, error: Exception | None, is_notified: bool) -> None:
         self._began = 0.0
         if self._is_over:
             return
@@ -202,25 +205,25 @@ class InAThread:
             if follows is not None:
                 follows()
         finally:
-            self._followed(error, has_heard=has_heard)
+            self._followed(error, is_notified=is_notified)
 
-    def _followed(self, error: Exception | None, *, has_heard: bool) -> None:
+    def _followed(self, error: Exception | None, *, is_notified: bool) -> None:
         if error is not None:
             self.failed(error)
             return
-        if has_heard:
-            self._heard()
+        if is_notified:
+            self._on_notification()
         if not self._began:
             self._go_on()
 
-    # -- the ear ----------------------------------------------------------------------------------------
+    # -- the descriptor ----------------------------------------------------------------------------------------
 
-    def _open_ear(self) -> None:
-        if self._ear >= 0 and not self._is_open:
-            self._is_open = True
-            self._loop.add_reader(self._ear, self.do, lambda: None, lambda _: None)
+    def _watch(self) -> None:
+        if self._descriptor >= 0 and not self._is_watched:
+            self._is_watched = True
+            self._loop.add_reader(self._descriptor, self.do, lambda: None, lambda _: None)
 
-    def _close_ear(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._loop.remove_reader(self._ear)
+    def _unwatch(self) -> None:
+        if self._is_watched:
+            self._is_watched = False
+            self._loop.remove_reader(self._descriptor)

@@ -75,44 +75,51 @@ class Authority:
         self._administrators = Named(administrators)
         self._monitors = Named(monitors or [])
         self._setters = Named(setters or [])
+        self._always = {uid: user_name(uid) for uid in (0, os.geteuid())}
         self._known: dict[tuple[int, int], tuple[float, Peer]] = {}
 
-    def peer(self, connection: socket.socket) -> Peer:
-        """Returns who is at the other end of an accepted connection."""
+    @staticmethod
+    def credentials(connection: socket.socket) -> Peer:
+        """Returns what the kernel knows of the other end of an accepted connection: no names, no rights."""
         if connection.family != socket.AF_UNIX:
             host, port = connection.getpeername()[:2]
             return Peer(address=f"{host}:{port}")
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, gid = _CREDENTIALS.unpack(raw)
-        if uid == -1:
-            # The peer's user has no number in our user namespace: it counts as an unknown user.
-            return Peer(pid=pid)
-        return replace(self._user(uid, gid), pid=pid)
+        # The peer's user may have no number in our user namespace: it counts as an unknown user.
+        return Peer(pid) if uid == -1 else Peer(pid, uid, gid)
 
-    def _user(self, uid: int, gid: int) -> Peer:
-        """Returns what the system's database says of a user.
+    def known(self, credentials: Peer) -> Peer | None:
+        """Returns the peer with its rights; None where the system's user database has to be asked.
 
-        It is asked where all connections wait for it, so it is seldom.
+        It is never asked about root and the daemon's own user: an operator gets in without it.
         """
-        now = time.monotonic()
-        asked, known = self._known.get((uid, gid), (0.0, None))
-        if known is None or now - asked > REMEMBERED_S:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            known = self._looked_up(uid, gid)
-            self._known[uid, gid] = now, known
-        return known
+        if credentials.uid == -1:
+            return credentials
+        if credentials.uid in self._always:
+            return self._with_rights(credentials, self._always[credentials.uid])
+        asked, known = self._known.get((credentials.uid, credentials.gid), (0.0, None))
+        if known is None or time.monotonic() - asked > REMEMBERED_S:
+            return None
+        return replace(known, pid=credentials.pid)
 
-    def _looked_up(self, uid: int, gid: int) -> Peer:
-        user = user_name(uid)
-        return Peer(
-            -1,
-            uid,
-            gid,
-            user,
-            administrator=self.administers(uid, gid, user),
-            monitor=self.monitors(uid, gid, user),
-            setter=self.sets(uid, gid, user),
+    def look_up(self, credentials: Peer) -> Peer:
+        """Asks the system's user database, which can be a service on the network, and keeps the answer."""
+        now = time.monotonic()
+        peer = self._with_rights(credentials, user_name(credentials.uid))
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[peer.uid, peer.gid] = now, peer
+        return peer
+
+    def _with_rights(self, credentials: Peer, user: str) -> Peer:
+        who = credentials.uid, credentials.gid, user
+        return replace(
+            credentials,
+            user=user,
+            administrator=self.administers(*who),
+            monitor=self.monitors(*who),
+            setter=self.sets(*who),
         )
 
     def administers(self, uid: int, gid: int, user: str) -> bool:

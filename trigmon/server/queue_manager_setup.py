@@ -56,7 +56,7 @@ class QueueManagerSetup:
     async def take_up(self, over: asyncio.Future[int], on_wait: Callable[[str], None]) -> QueueManager | None:
         """Returns the queue manager, as soon as it can serve; None when ``over`` was done before. Raises CannotStart.
 
-        ``on_wait`` hears each new reason to wait.
+        ``on_wait`` is called with each new reason to wait.
         """
         patience = Patience(over, self._service, self._log, on_wait)
         while True:
