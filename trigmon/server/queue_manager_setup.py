@@ -35,8 +35,11 @@ class QueueManagerSetup:
 
     ``half`` is the member's half of its group's store, and ``remote`` its own store where that is on another machine:
     both want to say now and then that it lives. ``clock`` is its own time.
-    ``accept_loss`` as the store on SQLite has it.
+    ``accept_loss`` as the store on SQLite has it. ``new_turn`` forgets what was measured of the disk.
     """
+
+    new_turn: Callable[[], None] = staticmethod(lambda: None)
+    _puts_allowed: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(
         self, settings: Settings, service: ServiceManager, log: Any, event_log: Logged, *, accept_loss: bool = False
@@ -84,11 +87,6 @@ class QueueManagerSetup:
         """Releases what was taken up; none of it is used again."""
         self._store.abandon()
 
-    def new_turn(self) -> None:
-        """Forgets what was measured of the disk: it may no longer be so."""
-        if self._disk is not None:
-            self._disk.new_turn()
-
     def look_at_the_disk(self) -> None:
         """Prepares what a start on a full disk needs, while there is room; else keeps the log short."""
         if self._disk is None or self._local is None:
@@ -98,9 +96,6 @@ class QueueManagerSetup:
             self._local.is_short = self._disk.free() < NARROW
             if self._disk.puts_allowed():
                 self._local.spare.make()
-
-    def _puts_allowed(self) -> bool:
-        return self._disk is None or self._disk.puts_allowed()
 
     async def _open(self, patience: Patience) -> KeptStore | None:
         """Returns the own store (``_store`` adds the group's half); None when it is over before."""
@@ -114,6 +109,7 @@ class QueueManagerSetup:
         else:
             own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._on_damage)
             self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._on_disk)
+            self.new_turn, self._puts_allowed = self._disk.new_turn, self._disk.puts_allowed
             self._disk.reusable = local.reusable_bytes
             self._local = local
             self.look_at_the_disk()

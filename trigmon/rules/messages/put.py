@@ -24,6 +24,7 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
 )
 from trigmon.mq.enums import (
+    DefinitionType,
     Inhibit,
     MsgDeliverySequence,
     MsgType,
@@ -56,7 +57,7 @@ from trigmon.rules.messages.logical_put import LOGICAL_ORDER, check_flags, put_i
 from trigmon.rules.messages.reports import arrival_reports, check_report
 from trigmon.rules.messages.segmentation import piece_length, segments
 from trigmon.rules.messages.transmission import as_it_lies, head_length
-from trigmon.rules.messages.units_of_work import check_limit, joined_unit
+from trigmon.rules.messages.units_of_work import SYNCPOINT, check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import DONE, Decision, Ids
 from trigmon.rules.model.facts import Facts
@@ -73,6 +74,7 @@ MOST_BODIES = 4096
 
 KNOWN_OPTIONS = sum(PutOption)
 _OUTPUT = OpenOption.OUTPUT.value
+_NORMAL, _TEMPORARY = Usage.NORMAL, DefinitionType.TEMPORARY_DYNAMIC
 _NEW_MSG_ID = PutOption.NEW_MSG_ID.value
 _NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
 _DATAGRAM = MsgType.DATAGRAM.value
@@ -95,8 +97,9 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         raise OptionsError(f"put options {call.options:#x}")
     given, handle = call.descriptor, facts.handle
     _check_descriptor(given)
-    warned = check_report(given, route is not None)
-    unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids)
+    # Most messages are plain: what does not concern them is not asked.
+    warned = check_report(given, route is not None) if given.report or given.feedback else 0
+    unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids) if call.options & SYNCPOINT else (0, [])
     number = ids.message()
     descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
     if given.msg_flags or call.options & LOGICAL_ORDER or (handle is not None and handle.put_place is not None):
@@ -287,6 +290,7 @@ def _messages(
 
     Raises the reasons of :func:`_check_room`, :func:`piece_length` and :func:`as_it_lies`.
     """
+    definition = queue.definition
     length, head = len(call.data), head_length(descriptor) if route is not None else 0
     piece = piece_length(descriptor, length, head, queue, facts, unit_id) if call.descriptor.msg_flags else 0
     # What is put straight onto a transmission queue is held against its header as the application made it.
@@ -298,8 +302,11 @@ def _messages(
         (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
     else:
         _check_room(queue, head + length, facts)
-        placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
-        placed, further = capped(placed, queue, facts), []
+        placed, data, further = lasting, call.data, []
+        if route is not None or definition.usage is not _NORMAL or definition.definition_type is _TEMPORARY:
+            placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
+        if definition.cap_expiry > 0 or facts.alias is not None or facts.remote is not None:
+            placed = capped(placed, queue, facts)
     expires_ms = now + placed.expiry * 100 if placed.expiry > 0 else 0
     added = _added(facts, queue, placed, data, number, expires_ms, unit_id)
     return _with_segments(added, further, ids) if further else [added]

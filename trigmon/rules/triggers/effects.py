@@ -90,10 +90,11 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
 
 def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
     """Judges, and returns what follows. ``placed`` counts trigger messages this call already put on the same queue."""
-    situation = in_group(situation)
+    if situation.queue.shared is not None:
+        situation = in_group(situation)
     verdict = judge(situation)
     judged = (Judged(situation, verdict),)
-    if not verdict.fires or situation.initiation is None:
+    if not verdict.occasion or situation.initiation is None:
         return Effects(judged=judged)
     queue, definition = situation.queue, situation.queue.definition
     initiation = situation.initiation.definition
@@ -101,7 +102,8 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     internal_calls: list[Call] = []
     if situation.happened is Happened.PUT and initiation.name == definition.name:
         placed += situation.arriving  # what is being put lies on it as well
-    for number in range(situation.due):
+    due = situation.due
+    for number in range(due):
         written = _written(situation, initiation, verdict.occasion, q_mgr_name, ids, unit_id, placed + number)
         if isinstance(written, AddMessage):
             changes.append(written)
@@ -114,7 +116,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         changes.append(NoteTriggered(definition.name, initiation.is_shared, is_disarmed))
     if is_disarmed:
         changes.append(SetDefinition(ObjectType.QLOCAL, disarmed(definition)))
-    return Effects(changes, internal_calls, (TriggerFired(definition.name, verdict),) * situation.due, in_unit, judged)
+    return Effects(changes, internal_calls, (TriggerFired(definition.name, verdict),) * due, in_unit, judged)
 
 
 def _written(
