@@ -67,9 +67,7 @@ class Process:
         # What a loop does for the time it runs; Turns asks once whose it is.
         asyncio._set_running_loop(self.loop)  # type: ignore[arg-type]
         try:
-            self.turns = Turns(
-                self.manager, clock, Patience(), clients, log=Quiet(), on_turn=lambda: None, on_broken=on_broken
-            )
+            self.turns = Turns(self.manager, clock, Patience(), clients, log=Quiet(), on_broken=on_broken)
         finally:
             asyncio._set_running_loop(None)
         self.turns.go_on_scanning()

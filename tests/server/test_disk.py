@@ -10,7 +10,8 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.server.disk import LEAST, DiskReserve
+from trigmon.server import disk
+from trigmon.server.disk import LEAST, LOOK_S, DiskReserve
 
 
 def test_under_the_reserve_puts_are_refused_and_gets_go_on(daemon):
@@ -65,14 +66,14 @@ def test_a_disk_filled_by_puts_loses_nothing_and_has_room_again_after_gets(small
     assert one.stop() == 0
 
 
-def test_the_disk_is_looked_at_once_a_turn_and_changes_are_reported(tmp_path):
+def test_the_disk_is_looked_at_once_in_a_while_and_changes_are_reported(tmp_path, monkeypatch):
     collected = []
     looked = []
     few, most = LEAST + 100, LEAST + 101
     reserve = DiskReserve(tmp_path, few, lambda allowed, free: collected.append((allowed, free)))
     reserve.free = lambda: looked.append(1) or free
-    for free in (most, few, few, most):
-        reserve.new_turn()
+    for moment, free in enumerate((most, few, few, most)):
+        monkeypatch.setattr(disk.time, "monotonic", lambda moment=moment: moment * 2 * LOOK_S)
         assert reserve.puts_allowed() == reserve.puts_allowed() == (free > few)
     assert collected == [(False, few), (True, most)]
     assert len(looked) == 4
@@ -161,8 +162,7 @@ def test_a_data_directory_that_cannot_be_opened_now_ends_with_70_and_is_opened_l
 
 
 def test_a_small_reserve_counts_as_what_a_turn_needs(tmp_path):
-    reserve = DiskReserve(tmp_path, 0, lambda *_: None)
     for free, allowed in ((LEAST, False), (LEAST + 1, True)):
+        reserve = DiskReserve(tmp_path, 0, lambda *_: None)
         reserve.free = lambda free=free: free
-        reserve.new_turn()
         assert reserve.puts_allowed() is allowed

@@ -210,7 +210,6 @@ class Daemon:
             self._settings.server,
             self._clients,
             log=self._log,
-            on_turn=self._setup.new_turn,
             on_broken=self._broken,
             worker=self._worker,
         )

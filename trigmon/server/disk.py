@@ -6,12 +6,15 @@ The reserve has to hold what one turn may write, and the write-ahead log's copy 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 LEAST = 8 << 20
 """A smaller reserve counts as this: a turn and its copy, with which the store can still be emptied when it is full."""
 
+LOOK_S = 0.01
+"""So long a measurement of the free space holds: a fast disk takes less than LEAST in that time."""
 
 NARROW = 64 << 20
 """With less room than this, the store's log is kept short: several times what it has elsewhere."""
@@ -30,20 +33,14 @@ class DiskReserve:
         self._reserve = max(reserve, LEAST)
         self._on_change = on_change
         self.reusable: Callable[[], int] = lambda: 0
-        self._has_looked = False
+        self._looked_s = float("-inf")
         self._allowed = True
 
-    def new_turn(self) -> None:
-        """Forgets what was measured: it may no longer be so."""
-        self._has_looked = False
-
     def puts_allowed(self) -> bool:
-        """Returns whether there is room for puts, as the first put of this turn found it.
-
-        A look costs a microsecond, and half a second without one would be tens of megabytes.
-        """
-        if not self._has_looked:
-            self._has_looked = True
+        """Returns whether there is room for puts, as it was measured LOOK_S ago at most."""
+        now = time.monotonic()
+        if now - self._looked_s > LOOK_S:
+            self._looked_s = now
             free = self.free()
             allowed = free > self._reserve or (free > self._reserve // 2 and free + self.reusable() > self._reserve)
             if allowed != self._allowed:

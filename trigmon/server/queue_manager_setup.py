@@ -35,10 +35,9 @@ class QueueManagerSetup:
 
     ``half`` is the member's half of its group's store, and ``remote`` its own store where that is on another machine:
     both want to say now and then that it lives. ``clock`` is its own time.
-    ``accept_loss`` as the store on SQLite has it. ``new_turn`` forgets what was measured of the disk.
+    ``accept_loss`` as the store on SQLite has it.
     """
 
-    new_turn: Callable[[], None] = staticmethod(lambda: None)
     _puts_allowed: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(
@@ -92,7 +91,6 @@ class QueueManagerSetup:
         if self._disk is None or self._local is None:
             return
         with suppress(OSError):
-            self._disk.new_turn()
             self._local.is_short = self._disk.free() < NARROW
             if self._disk.puts_allowed():
                 self._local.spare.make()
@@ -109,7 +107,7 @@ class QueueManagerSetup:
         else:
             own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._on_damage)
             self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._on_disk)
-            self.new_turn, self._puts_allowed = self._disk.new_turn, self._disk.puts_allowed
+            self._puts_allowed = self._disk.puts_allowed
             self._disk.reusable = local.reusable_bytes
             self._local = local
             self.look_at_the_disk()

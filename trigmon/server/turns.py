@@ -46,7 +46,7 @@ class Performed(NamedTuple):
 class Turns:
     """Carries calls from connections to the queue manager and replies back.
 
-    ``on_turn`` is called before each turn. ``on_broken`` hears of an error out of a turn: then nothing may be
+    ``on_broken`` hears of an error out of a turn: then nothing may be
     answered any more. The ``worker`` does all that is asked of the queue manager.
     """
 
@@ -58,7 +58,6 @@ class Turns:
         clients: Clients,
         *,
         log: Any,
-        on_turn: Callable[[], None],
         on_broken: Callable[[BaseException], None],
         worker: Worker | None = None,
     ) -> None:
@@ -69,7 +68,6 @@ class Turns:
         self._clock = clock
         self._log = log
         self._seldom = Seldom(log)
-        self._on_turn = on_turn
         self._on_broken = on_broken
         self._worker = worker or OnTheLoop()
         self._worker.failed = self._break
@@ -170,7 +168,6 @@ class Turns:
         batch = self._gather()
         lost, self._lost = self._lost, []
         is_due, self._is_due = self._is_due, False
-        self._on_turn()
         perform = partial(self._perform, batch, lost, is_due=is_due)
         return perform, partial(self._performed, len(batch), lost)
 
