@@ -94,13 +94,13 @@ def _counted_as(priority: Callable[..., int]) -> Callable[[Patches], None]:
 
 
 def _base_lends_its_priority(patches: Patches) -> None:
-    right = put._destination
+    right = put.destination
 
     def destination(call, facts):
         queue, _, route = right(call, facts)
         return queue, queue.definition, route
 
-    patches.setattr(put, "_destination", destination)
+    patches.setattr(put, "destination", destination)
 
 
 def _explained_apart(patches: Patches) -> None:

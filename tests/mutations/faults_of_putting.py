@@ -116,7 +116,7 @@ PLACES = [
     Fault("place: every field given counts", wrapped(logical_put, "_as_given", _all_fields)),
     Fault("place: offsets go on from message to message", wrapped(logical_put, "_counted_on", _offset_goes_on)),
     Fault("place: each message begins a group", wrapped(logical_put, "_counted_on", _each_begins)),
-    Fault("place: a plain message keeps a group id", wrapped(put, "_resolved", _plain_keeps_its_group)),
+    Fault("place: a plain message keeps a group id", wrapped(put, "resolved", _plain_keeps_its_group)),
     Fault("place: what last implies is not stored", wrapped(logical_put, "_with_implied", lambda right, flags: flags)),
     Fault(
         "place: a backout leaves it",
@@ -187,7 +187,7 @@ CUTS = [
     Fault("cut: the extension of a header is forgotten", wrapped(put, "piece_length", _no_head)),
     Fault(
         "cut: room for one segment is enough",
-        wrapped(put, "_check_room", lambda right, queue, length, facts, arriving=1: right(queue, length, facts)),
+        wrapped(put, "check_room", lambda right, queue, length, facts, arriving=1: right(queue, length, facts)),
     ),
     Fault("cut: the last piece of any segment is a last segment", wrapped(put, "segments", _all_last)),
     Fault("cut: offsets count from the segment that is cut", wrapped(put, "segments", _offsets_from_zero)),

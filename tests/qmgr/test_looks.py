@@ -64,6 +64,19 @@ def test_a_verdict_that_differs_begins_anew(armed):
     assert (look.times, look.fails) == (1, ["5", "8"])
 
 
+def test_puts_while_control_is_off_are_one_row_with_what_the_last_one_met(armed):
+    armed.did(Alter(object_type="QLOCAL", name="Q", attributes={"trigger_control": "off"}), "operator")
+    for _ in range(3):
+        armed.put("Q")
+    look = looks(armed)["put"]
+    assert (look.times, look.fires, look.fails) == (3, False, ["8", "9"])
+    seen = {condition.number: condition.seen for condition in look.conditions}
+    assert seen["3"] == "2 waiting with priority 0 or more"
+    armed.did(Alter(object_type="QLOCAL", name="Q", attributes={"trigger_control": "on"}), "operator")
+    armed.put("Q")
+    assert looks(armed)["put"].times == 1
+
+
 def test_what_was_seen_is_the_last_message_s(armed):
     for _ in range(3):
         armed.put("Q")

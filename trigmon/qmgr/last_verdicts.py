@@ -9,23 +9,27 @@ import msgspec
 
 from trigmon.mq.calls import Call
 from trigmon.mq.explanation import Looked
-from trigmon.mq.replies import Reply, WasPut
+from trigmon.mq.replies import Reply, WasPut, WerePut
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.model.decision import Decision, Judged
 from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.situation import Happened
+from trigmon.rules.model.verdict import Verdict
+from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations
 
 
 class _Look(msgspec.Struct):
     """The newest of a row of equal verdicts, the moment of the first and how many they are.
 
+    ``held`` says which conditions held; None: trigger control was off, and the rest was not looked at.
+
     ``number`` counts all that was ever judged: the clock may not tell two calls of one turn apart.
     """
 
     judged: Judged
-    held: list[bool]
+    held: list[bool] | None
     who: Identity
     call: type[Call]
     reply: Reply
@@ -50,13 +54,14 @@ class Looks:
             of_queue = self._looks.setdefault(situation.queue.definition.name, {})
             last = of_queue.get(situation.happened)
             # The occasion follows from what holds; what was counted may differ.
-            held = [finding.holds for finding in judged.verdict.findings]
+            verdict = judged.verdict
+            held = None if verdict is None else [finding.holds for finding in verdict.findings]
             if last is not None and last.held == held:
                 last.judged, last.who, last.call, last.reply = judged, who, type(call), decision.reply
                 last.number, last.fate = self._number, ""
-                last.times += 1
+                last.times += judged.times
             else:
-                look = _Look(judged, held, who, type(call), decision.reply, situation.now, self._number)
+                look = _Look(judged, held, who, type(call), decision.reply, situation.now, self._number, judged.times)
                 of_queue[situation.happened] = look
         for internal_call in decision.internal_calls:
             if isinstance(internal_call, DeadLetter):
@@ -78,11 +83,11 @@ class Looks:
 
     def fired(self, q_name: str, occasion: str) -> tuple[str, ...]:
         """Returns what held when a queue last fired on this occasion, a line for each condition; empty if unknown."""
-        looks = [look for look in self._looks.get(q_name, {}).values() if look.judged.verdict.occasion == occasion]
+        looks = [look for look in self._looks.get(q_name, {}).values() if _verdict(look.judged).occasion == occasion]
         if not looks or not occasion:
             return ()
         judged = max(looks, key=lambda look: look.number).judged
-        explained = explanations(judged.situation, judged.verdict)
+        explained = explanations(judged.situation, _verdict(judged))
         return tuple(
             f"{each.number} {each.fact}: {each.seen}" for each in explained if each.holds == "yes" and each.seen
         )
@@ -93,8 +98,19 @@ class Looks:
         return [_looked(look) for look in sorted(looks, key=lambda look: -look.number)]
 
 
+def _verdict(judged: Judged) -> Verdict:
+    return judge(judged.situation) if judged.verdict is None else judged.verdict
+
+
+def _msg_id(reply: Reply) -> bytes:
+    """Returns the message id of a put, or of the last of several."""
+    if isinstance(reply, WerePut):
+        return reply.msg_ids[-1]
+    return reply.msg_id if isinstance(reply, WasPut) else b""
+
+
 def _looked(look: _Look) -> Looked:
-    situation, verdict = look.judged.situation, look.judged.verdict
+    situation, verdict = look.judged.situation, _verdict(look.judged)
     is_put = situation.happened is Happened.PUT
     conditions = explanations(situation, verdict)
     fails = verdict.fails if is_put else [c.number for c in conditions if c.holds == "NO"]
@@ -112,7 +128,7 @@ def _looked(look: _Look) -> Looked:
         occasion=verdict.occasion,
         fails=[] if verdict.fires else fails,
         conditions=conditions,
-        msg_id=look.reply.msg_id if is_put and isinstance(look.reply, WasPut) else b"",
+        msg_id=_msg_id(look.reply) if is_put else b"",
         priority=situation.put_priority if is_put else -1,
         fate=look.fate,
     )

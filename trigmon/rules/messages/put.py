@@ -12,7 +12,7 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import AliasQueue, LocalQueue, RemoteQueue
-from trigmon.mq.calls import Put, PutMany
+from trigmon.mq.calls import Put
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
     EXPIRY_UNLIMITED,
@@ -34,7 +34,6 @@ from trigmon.mq.enums import (
     Usage,
 )
 from trigmon.mq.errors import (
-    BufferLengthError,
     ExpiryError,
     HobjError,
     MdError,
@@ -50,7 +49,7 @@ from trigmon.mq.errors import (
     QFull,
 )
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Reply, WasPut, WerePut
+from trigmon.mq.replies import Reply, WasPut
 from trigmon.rules.messages.context import context_for
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.logical_put import LOGICAL_ORDER, check_flags, put_in_order
@@ -68,9 +67,6 @@ from trigmon.rules.model.resolve_name import base_queue, check_alive
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
-
-MOST_BODIES = 4096
-"""What one PutMany carries at most: all of it is one step, during which no other client is served."""
 
 KNOWN_OPTIONS = sum(PutOption)
 _OUTPUT = OpenOption.OUTPUT.value
@@ -92,16 +88,16 @@ _COMMON = (_free(MessageDescriptor()), _free(MessageDescriptor(coded_char_set_id
 
 def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides MQPUT through a handle, or MQPUT1 by name."""
-    queue, opened, route = _destination(call, facts)
+    queue, opened, route = destination(call, facts)
     if call.options & ~KNOWN_OPTIONS:
         raise OptionsError(f"put options {call.options:#x}")
     given, handle = call.descriptor, facts.handle
-    _check_descriptor(given)
+    check_descriptor(given)
     # Most messages are plain: what does not concern them is not asked.
     warned = check_report(given, route is not None) if given.report or given.feedback else 0
     unit_id, changes = joined_unit(call.options, call.unit, facts, now, ids) if call.options & SYNCPOINT else (0, [])
     number = ids.message()
-    descriptor, warning = _resolved(call, facts, opened, ids.msg_id(number), now)
+    descriptor, warning = resolved(call, facts, opened, ids.msg_id(number), now)
     if given.msg_flags or call.options & LOGICAL_ORDER or (handle is not None and handle.put_place is not None):
         check_flags(given.msg_flags, is_transmitted=queue.definition.usage is Usage.TRANSMISSION)
         ordered = put_in_order(call, handle, descriptor, unit_id, ids)
@@ -131,35 +127,12 @@ def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, i
     """Decides the put of a message moved by an operator, or of the queue manager's own: its descriptor stays."""
     queue, route = base_queue(call.q_name, facts)
     descriptor, number = call.descriptor, ids.message()
-    _check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
+    check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))
     descriptor, data = as_it_lies(queue, route, descriptor, call.data, facts, now, ids)
-    added = _added(facts, queue, descriptor, data, number, call.expires_ms, call.unit_id)
+    added = added_message(facts, queue, descriptor, data, number, call.expires_ms, call.unit_id)
     return _placed(facts, queue, [added], now, ids, [], DONE)
-
-
-def decide_put_many(call: PutMany, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Decides several puts of one frame, one after the other; the refusal of one refuses all."""
-    if len(call.bodies) > MOST_BODIES:
-        raise BufferLengthError(f"bodies: {len(call.bodies)} in one put_many, at most {MOST_BODIES}")
-    puts = [
-        Put(
-            handle=call.handle,
-            q_name=call.q_name,
-            descriptor=call.descriptor,
-            data=body,
-            options=call.options,
-            unit=call.unit,
-        )
-        for body in call.bodies
-    ]
-
-    def gather(replies: list[Reply]) -> Reply:
-        warning = max((reply.warning for reply in replies), default=0)
-        return WerePut(msg_ids=[r.msg_id for r in replies if isinstance(r, WasPut)], warning=warning)
-
-    return Decision(internal_calls=list(puts), gather=gather)
 
 
 def counted_priority(definition: LocalQueue, priority: int) -> int:
@@ -185,7 +158,7 @@ def put_situation(facts: Facts, queue: QueueFacts, priority: int, now: int, arri
 Named = LocalQueue | AliasQueue | RemoteQueue
 
 
-def _destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | None]:
+def destination(call: Put, facts: Facts) -> tuple[QueueFacts, Named, Route | None]:
     """Returns the local queue, the definition that was named, and for a remote queue where its messages go from there.
 
     The defaults are those of the definition named; PUT may be inhibited by every definition on the way.
@@ -214,7 +187,8 @@ def check_puts_allowed(facts: Facts, queue: QueueFacts) -> None:
             raise PutInhibited(definition.name)
 
 
-def _check_descriptor(descriptor: MessageDescriptor) -> None:
+def check_descriptor(descriptor: MessageDescriptor) -> None:
+    """Raises the reason of the first field that no put may have."""
     if not PRIORITY_AS_Q_DEF <= descriptor.priority <= LARGEST_LONG:
         raise PriorityError(f"priority {descriptor.priority}: 0 to 9, or -1 as the queue defines")
     if not 0 <= descriptor.persistence <= 2:
@@ -244,7 +218,8 @@ def _check_free(descriptor: MessageDescriptor) -> None:
             raise MdError(f"{name} is beyond 32 bits")
 
 
-def _check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1) -> None:
+def check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1) -> None:
+    """Raises MsgTooBigForQ (2030), MsgTooBigForQMgr (2031), or QFull (2053) where no place is left for so many."""
     definition = queue.definition
     if length > definition.max_msg_length:
         raise MsgTooBigForQ(f"{definition.name}: {length} bytes, MAXMSGL({definition.max_msg_length})")
@@ -254,7 +229,7 @@ def _check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1)
         raise QFull(f"{definition.name}: MAXDEPTH({definition.max_q_depth})")
 
 
-def _resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
+def resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
     """Returns the descriptor as stored: defaults from the definition that was named, ids and context filled in."""
     given = call.descriptor
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
@@ -288,7 +263,7 @@ def _messages(
 ) -> list[AddMessage]:
     """Returns the message that a put adds to the queue, or the segments into which it is cut.
 
-    Raises the reasons of :func:`_check_room`, :func:`piece_length` and :func:`as_it_lies`.
+    Raises the reasons of :func:`check_room`, :func:`piece_length` and :func:`as_it_lies`.
     """
     definition = queue.definition
     length, head = len(call.data), head_length(descriptor) if route is not None else 0
@@ -297,22 +272,22 @@ def _messages(
     lasting = descriptor if route is None else capped(descriptor, queue, facts)
     if piece:
         pieces = segments(lasting, call.data, piece)
-        _check_room(queue, head + piece, facts, len(pieces))
+        check_room(queue, head + piece, facts, len(pieces))
         lying = [as_it_lies(queue, route, *each, facts, now, ids) for each in pieces]
         (placed, data), *further = [(capped(each, queue, facts), data) for each, data in lying]
     else:
-        _check_room(queue, head + length, facts)
+        check_room(queue, head + length, facts)
         placed, data, further = lasting, call.data, []
         if route is not None or definition.usage is not _NORMAL or definition.definition_type is _TEMPORARY:
             placed, data = as_it_lies(queue, route, lasting, call.data, facts, now, ids)
         if definition.cap_expiry > 0 or facts.alias is not None or facts.remote is not None:
             placed = capped(placed, queue, facts)
     expires_ms = now + placed.expiry * 100 if placed.expiry > 0 else 0
-    added = _added(facts, queue, placed, data, number, expires_ms, unit_id)
+    added = added_message(facts, queue, placed, data, number, expires_ms, unit_id)
     return _with_segments(added, further, ids) if further else [added]
 
 
-def _added(
+def added_message(
     facts: Facts,
     queue: QueueFacts,
     descriptor: MessageDescriptor,

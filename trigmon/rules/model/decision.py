@@ -35,10 +35,15 @@ DONE = Done()
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` shows afterwards."""
+    """A situation with its verdict, whether it fired or not: what ``explain --why-not`` shows afterwards.
+
+    The verdict is None where trigger control is off: it does not fire, and the rest is found when ``explain`` asks.
+    ``times``: how many puts were judged so, of which the situation is the last one's.
+    """
 
     situation: Situation
-    verdict: Verdict
+    verdict: Verdict | None
+    times: int = 1
 
 
 class Decision(msgspec.Struct, frozen=True):

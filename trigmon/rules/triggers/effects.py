@@ -20,7 +20,7 @@ from trigmon.mq.descriptors import (
     TriggerMessage,
     pack_tm,
 )
-from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerType
+from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerControl, TriggerType
 from trigmon.mq.reasons import Reason
 from trigmon.rules.model.changes import AddMessage, AnyChange, SetDefinition, StampTrigger
 from trigmon.rules.model.decision import Ids, Judged
@@ -90,6 +90,8 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
 
 def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
     """Judges, and returns what follows. ``placed`` counts trigger messages this call already put on the same queue."""
+    if situation.happened is Happened.PUT and situation.queue.definition.trigger_control is TriggerControl.OFF:
+        return Effects(judged=(Judged(situation, None),))  # both occasions of a put require condition 9
     if situation.queue.shared is not None:
         situation = in_group(situation)
     verdict = judge(situation)
