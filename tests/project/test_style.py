@@ -38,7 +38,6 @@ CROWDED = (
     "rules/model/facts.py:Facts",
     "rules/model/reservation.py:Reservation",
     "rules/model/stored_messages.py:Selection",
-    "monitor/monitor.py:run",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "monitor/spark_servers/server_manager.py",
