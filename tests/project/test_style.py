@@ -40,7 +40,6 @@ CROWDED = (
     "rules/model/stored_messages.py:Selection",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
-    "monitor/spark_servers/server_manager.py",
     "store/memory/group.py:Membership",
     "store/memory/store.py:MemoryStore",
 )

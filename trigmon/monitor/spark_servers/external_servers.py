@@ -76,8 +76,8 @@ class ExternalServers:
         return bool(self._others)
 
     @property
-    def is_left(self) -> bool:
-        """Whether no session of this monitor is there any more."""
+    def is_done(self) -> bool:
+        """Whether no session of this monitor is left on any of them."""
         return not (self._others or self._leaving)
 
     def stop(self) -> None:
