@@ -37,7 +37,6 @@ CROWDED = (
     "rules/model/facts.py:Wants",
     "rules/model/facts.py:Facts",
     "rules/model/reservation.py:Reservation",
-    "rules/model/stored_messages.py:Selection",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "store/memory/group.py:Membership",
