@@ -36,7 +36,6 @@ EXCEPTIONS = {
 CROWDED = (
     "rules/model/facts.py:Wants",
     "rules/model/facts.py:Facts",
-    "rules/model/reservation.py:Reservation",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "store/memory/group.py:Membership",
