@@ -128,7 +128,7 @@ class Servers:
         if self._wake in readable:
             os.eventfd_read(self._wake)
         if self._attendant.fileno() in readable:
-            self._attendant.hear()
+            self._attendant.read_answers()
         self._attendant.keep_time(time.monotonic())
         for kept in list(self._kept.values()):
             if kept.pidfd in readable:
