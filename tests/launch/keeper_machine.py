@@ -62,7 +62,7 @@ class KeeperMachine:
         while not (found := [frame for frame in self.heard if (frame["say"], frame.get("run")) == (say, run_id)]):
             assert time.monotonic() < deadline, self.heard
             select.select([self.keeper], [], [], 0.1)
-            self.heard += self.keeper.hear()
+            self.heard += self.keeper.read_messages()
         return found[0]
 
     def output(self, run_id, name="stdout"):
@@ -99,7 +99,7 @@ class KeeperMachine:
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(KeeperGone):
             while select.select([keeper], [], [], WAIT_S)[0]:
-                keeper.hear()
+                keeper.read_messages()
         self.keepers.lose(keeper)
         self.heard.clear()
 

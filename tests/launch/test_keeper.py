@@ -291,7 +291,7 @@ class TestTheKeeperDies:
         os.kill(parent, signal.SIGKILL)
         with pytest.raises(KeeperGone):  # it is the parent now
             while select.select([keeper], [], [], WAIT_S)[0]:
-                keeper.hear()
+                keeper.read_messages()
         machine.keepers.lose(keeper)
         machine.heard.clear()
         assert machine.keeper.runs == {"r"}
@@ -380,7 +380,7 @@ class TestTheKeeperDies:
         assert run_directory.read_exit(machine.run("r"))["status"] == 9
         with pytest.raises(KeeperGone):
             while select.select([keeper], [], [], WAIT_S)[0]:
-                keeper.hear()
+                keeper.read_messages()
         machine.keepers.lose(keeper)
         until(lambda: is_gone(pid))
 

@@ -118,7 +118,7 @@ class TestAsAnotherUser:
         frame = {"name": "root", "uid": 0, "gid": 0, "groups": []}
         directory = str(open_machine.run("r"))
         start = {"argv": ["/bin/true"], "environment": {}, "working_directory": "/", "directory": directory}
-        open_machine.keeper._say(protocol.line("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame))
+        open_machine.keeper._send("start", run="r", **start, time_limit_s=0, grace_s=1, user=frame)
         assert "ever started as user 0" in open_machine.wait_for("failed", "r")["error"]
 
     def test_a_keepers_right_is_not_lent_to_a_program_without_it(self, open_machine):

@@ -48,10 +48,11 @@ class Stage:
         stop, ready, ended = threading.Event(), threading.Event(), []
         limits = Limits(instances, time_limit_s, grace_s, runs)
         settings = {"initiation_q": self.initq, "data": self.data, "stop_runs": True, "limits": limits} | settings
+        options = monitor.MonitorOptions(**settings)
 
         def run():
             try:
-                monitor.run(self.daemon.address, stop=stop, ready=ready.set, **settings)
+                monitor.run(self.daemon.address, options, stop=stop, ready=ready.set)
             except BaseException as error:
                 ended.append(error)
                 ready.set()

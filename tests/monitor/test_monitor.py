@@ -213,7 +213,7 @@ def test_a_user_that_may_not_keep_the_ledger_cannot_be_a_monitor(daemon, tmp_pat
     machine = daemon(settings={"server.tcp": "127.0.0.1:0"})
     host, port = machine.wait_for_event("ready")["listens"][1].split(":")
     with pytest.raises(trigmon.NotAuthorized, match=r"name it in server\.monitors"):
-        monitor.run(f"tcp://{host}:{port}", data=tmp_path, stop=threading.Event())
+        monitor.run(f"tcp://{host}:{port}", monitor.MonitorOptions(data=tmp_path), stop=threading.Event())
 
 
 class TestDeadLetters:

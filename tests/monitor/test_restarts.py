@@ -449,10 +449,10 @@ def test_the_cap_counts_what_other_monitors_run(machine, tmp_path):
     machine.put()
     (first,) = machine.wait_for(state="started")
     stop, ready = threading.Event(), threading.Event()
-    own = {"data": tmp_path / "another host's", "initiation_q": INITQ}
+    own = monitor.MonitorOptions(data=tmp_path / "another host's", initiation_q=INITQ)
     # It has a data directory of its own, as another account's has, so all it knows of the first is the ledger.
     other = threading.Thread(
-        target=monitor.run, args=(machine.daemon.address,), kwargs=own | {"stop": stop, "ready": ready.set}
+        target=monitor.run, args=(machine.daemon.address, own), kwargs={"stop": stop, "ready": ready.set}
     )
     machine.monitor.send_signal(signal.SIGSTOP)
     try:

@@ -17,7 +17,7 @@ from trigmon.keeper import run_directory
 from trigmon.launch.launch_plan import LaunchPlan, Session
 from trigmon.launch.spark.warm import attendant
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf
-from trigmon.monitor.spark_servers import external_servers, server_manager
+from trigmon.monitor.spark_servers import external_servers, server_checks, server_manager, server_start
 from trigmon.monitor.spark_servers.server_manager import Servers
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission, Waiting
 
@@ -89,9 +89,9 @@ def monitor(tmp_path, monkeypatch):
     submit.chmod(0o755)
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     monkeypatch.setattr(attendant, "ATTENDING", "tests.monitor.answering")
-    monkeypatch.setattr(server_manager, "_LEAST_AGE_S", 0.0)
-    monkeypatch.setattr(server_manager, "_CHECK_S", 0.1)
-    monkeypatch.setattr(server_manager, "_CHECK_S_WHEN_IDLE", 0.1)
+    monkeypatch.setattr(server_checks, "_LEAST_AGE_S", 0.0)
+    monkeypatch.setattr(server_checks, "_CHECK_S", 0.1)
+    monkeypatch.setattr(server_checks, "_CHECK_S_WHEN_IDLE", 0.1)
     monkeypatch.setattr(external_servers, "_CHECK_S", 0.1)
     monkeypatch.setattr(external_servers, "_CHECK_S_WHEN_IDLE", 0.1)
     made = []
@@ -172,7 +172,7 @@ def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_h
 
 
 def test_one_that_does_not_start_is_tried_again_and_what_hinders_it_is_reported(monitor, monkeypatch):
-    monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.1)
+    monkeypatch.setattr(server_start, "_FIRST_PAUSE_S", 0.1)
     machine = monitor()
     machine.submit.write_text("#!/bin/sh\nexit 1\n")
     assert not machine.run("1")
@@ -241,7 +241,7 @@ def test_an_attendant_that_dies_is_no_fault_of_the_server(monitor):
 def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
     machine, made, troubles = (
         monitor(),
-        server_manager.connect_server.made,
+        server_start.connect_server.made,
         [OSError(24, "Too many open files"), ValueError("no JSON")],
     )
 
@@ -250,8 +250,9 @@ def test_what_hinders_for_a_while_hinders_no_longer(monitor, monkeypatch):
             raise troubles.pop()
         return made(*given)
 
-    monkeypatch.setattr(server_manager, "_FIRST_PAUSE_S", 0.05)
-    monkeypatch.setattr(server_manager.connect_server, "made", refused)
+    monkeypatch.setattr(server_start, "_FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(server_manager, "_AFTER_ERROR_S", 0.05)
+    monkeypatch.setattr(server_start.connect_server, "made", refused)
     assert machine.begin("1") in machine.there()
     assert not troubles
 

@@ -67,7 +67,7 @@ def test_one_that_is_cancelled_or_killed_leaves_no_query_and_no_session_there(ma
 def test_one_that_dies_ends_its_runs_and_is_reported_and_others_wait_until_it_is_there_again(machine, server):
     run = begin_endless(machine, server)
     server.kill()
-    machine.daemon.wait_for_event("Spark Connect server elsewhere does not answer", 30)
+    machine.daemon.wait_for_event("external Spark Connect server does not answer", 30)
     machine.qm.put("JOB.Q", b"go")
     waits = until(lambda: next((run for run in machine.runs(state="due") if run["why"]), None), 60)
     reported = server.url.partition("/;")[0]

@@ -34,15 +34,10 @@ EXCEPTIONS = {
 }
 # Above a limit without a reason to stay so: each is to be taken apart by job.
 CROWDED = (
-    "server/turns.py:Turns",
     "rules/model/facts.py:Wants",
     "rules/model/facts.py:Facts",
-    "rules/model/reservation.py:Reservation",
-    "rules/model/stored_messages.py:Selection",
-    "monitor/monitor.py:run",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
-    "monitor/spark_servers/server_manager.py",
     "store/memory/group.py:Membership",
     "store/memory/store.py:MemoryStore",
 )

@@ -18,7 +18,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.handles import ConnectionFacts
-from trigmon.rules.model.stored_messages import Cursor, Selection
+from trigmon.rules.model.stored_messages import Cursor, Selection, Summary
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite.store import SqliteStore
@@ -88,7 +88,7 @@ SELECTIONS += [
     for correl_id, unit_id, (after, limit) in product((None, *CORREL_IDS), (0, 1), [(None, 100), (Cursor(0, 2), 1)])
 ]
 SELECTIONS += [Selection("Q", NOW, at=Cursor(priority, number)) for priority, number in product((0, 1), (1, 3, 5))]
-SELECTIONS += [Selection("Q", NOW, oldest_from=lowest, counts_expired=counted) for lowest, counted in ((0, 9), (1, 1))]
+SELECTIONS += [Selection("Q", NOW, summary=Summary(lowest, counted)) for lowest, counted in ((0, 9), (1, 1))]
 
 
 class House:

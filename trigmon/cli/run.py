@@ -39,30 +39,24 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     from trigmon import log
     from trigmon.launch.permissions import Grants
     from trigmon.launch.spark.warm.connect_server import Serving
-    from trigmon.monitor import monitor as trigger_monitor
     from trigmon.monitor.child_process import Limits
+    from trigmon.monitor.monitor import MonitorOptions
+    from trigmon.monitor.monitor import run as run_monitor
 
     ours = invocation()
     ours.announce_config()
     settings = ours.settings(qmgr__data=data, monitor__initiation_q=initq, monitor__stop_runs=stop_runs)
     log.configure(settings.log.level, settings.log.format)
-    trigger_monitor.run(
-        ours.qmgr,
-        initiation_q=settings.monitor.initiation_q,
-        limits=Limits(
-            settings.monitor.instances,
-            settings.monitor.time_limit_s,
-            settings.monitor.grace_s,
-            settings.monitor.max_runs,
-        ),
-        grants=Grants.of(
-            settings.monitor.run_as_file, settings.monitor.secrets_directory, settings.monitor.environment
-        ),
+    given = settings.monitor
+    options = MonitorOptions(
+        initiation_q=given.initiation_q,
+        limits=Limits(given.instances, given.time_limit_s, given.grace_s, given.max_runs),
+        grants=Grants.of(given.run_as_file, given.secrets_directory, given.environment),
         data=settings.qmgr.data,
-        stop_runs=settings.monitor.stop_runs,
-        class_archives=settings.monitor.class_archives,
-        launcher=settings.monitor.launcher,
-        connect_settings=Serving(
+        stop_runs=given.stop_runs,
+        class_archives=given.class_archives,
+        launcher=given.launcher,
+        connect=Serving(
             runs=settings.connect.runs,
             master=settings.connect.master,
             memory=settings.connect.memory,
@@ -72,3 +66,4 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
             deadline_s=settings.connect.deadline_s,
         ),
     )
+    run_monitor(ours.qmgr, options)

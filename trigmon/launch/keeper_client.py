@@ -42,7 +42,7 @@ class Keeper:
         self.runs: set[str] = set()
         self._link = link
         self._lines = protocol.Lines()
-        self._heard: list[dict[str, Any]] = []
+        self._unread: list[dict[str, Any]] = []
 
     def fileno(self) -> int:
         """Returns the descriptor of the connection, for polling."""
@@ -63,50 +63,48 @@ class Keeper:
 
         With ``lease_s`` it is a helper with a lease of so many seconds. A helper is always a process, never a unit.
         """
-        self._say(
-            protocol.line(
-                "start",
-                run=run_id,
-                argv=plan.argv,
-                environment=dict(environment),
-                working_directory=plan.working_directory or str(Path.cwd()),
-                directory=str(directory),
-                time_limit_s=time_limit_s,
-                grace_s=grace_s,
-                launcher=protocol.PROCESS if lease_s else self._launcher,
-                **_extras(plan, lease_s),
-            )
+        self._send(
+            "start",
+            run=run_id,
+            argv=plan.argv,
+            environment=dict(environment),
+            working_directory=plan.working_directory or str(Path.cwd()),
+            directory=str(directory),
+            time_limit_s=time_limit_s,
+            grace_s=grace_s,
+            launcher=protocol.PROCESS if lease_s else self._launcher,
+            **_extras(plan, lease_s),
         )
 
     def stop(self, run_id: str, why: str, grace_s: float) -> None:
         """Asks for a run's end. Raises KeeperGone."""
-        self._say(protocol.line("stop", run=run_id, why=why, grace_s=grace_s))
+        self._send("stop", run=run_id, why=why, grace_s=grace_s)
 
     def keep(self, run_id: str, lease_s: float) -> None:
         """Renews the lease of a helper, from now on. Raises KeeperGone."""
-        self._say(protocol.line("keep", run=run_id, lease_s=lease_s))
+        self._send("keep", run=run_id, lease_s=lease_s)
 
     def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
         """Starts a fork server in the keeper, or keeps it. Raises KeeperGone."""
-        self._say(protocol.line("warm", argv=argv, environment=dict(environment)))
+        self._send("warm", argv=argv, environment=dict(environment))
 
     def cool(self) -> None:
         """Ends the keeper's fork server; the processes that it forked run on. Raises KeeperGone."""
-        self._say(protocol.line("cool"))
+        self._send("cool")
 
     def close(self, *, for_good: bool = True) -> None:
         """Closes the connection. With ``for_good`` a keeper without runs ends then."""
         with suppress(KeeperGone):
             if for_good:
-                self._say(protocol.line("bye"))
+                self._send("bye")
         self._link.close()
 
     def wait_for_hello(self) -> None:
         """Waits until the keeper has reported its runs. Raises KeeperGone, and TimeoutError when it does not answer."""
         self._link.settimeout(_HELLO_S)
         try:
-            while not any(message["say"] == "hello" for message in self._heard):
-                self._feed(self._link.recv(1 << 16))
+            while not any(message["say"] == "hello" for message in self._unread):
+                self._receive()
         except TimeoutError:
             raise TimeoutError(f"the keeper {self.name} does not answer") from None
         except (OSError, KeeperGone):
@@ -115,38 +113,40 @@ class Keeper:
         finally:
             if self._link.fileno() >= 0:
                 self._link.settimeout(None)
-        hello = next(message for message in self._heard if message["say"] == "hello")
+        hello = next(message for message in self._unread if message["say"] == "hello")
         self.runs |= set(hello["runs"])
 
-    def hear(self) -> list[dict[str, Any]]:
+    def read_messages(self) -> list[dict[str, Any]]:
         """Returns the messages since the last call, oldest first, and updates ``runs``.
 
         Raises KeeperGone when the connection has closed and all messages were returned.
         """
         try:
-            self._feed(self._link.recv(1 << 16, socket.MSG_DONTWAIT))
+            self._receive(socket.MSG_DONTWAIT)
         except BlockingIOError:
             pass
         except (OSError, KeeperGone):
-            if not self._heard:
+            if not self._unread:
                 self._link.close()
                 raise KeeperGone from None
-        heard, self._heard = self._heard, []
-        for message in heard:
+        messages, self._unread = self._unread, []
+        for message in messages:
             if message["say"] == "started":
                 self.runs.add(message["run"])
             elif message["say"] in ("ended", "failed"):
                 self.runs.discard(message["run"])
-        return heard
+        return messages
 
-    def _feed(self, data: bytes) -> None:
+    def _receive(self, flags: int = 0) -> None:
+        data = self._link.recv(1 << 16, flags)
         if not data:
             raise KeeperGone
-        self._heard += self._lines.feed(data)
+        self._unread += self._lines.feed(data)
 
-    def _say(self, line: bytes) -> None:
+    def _send(self, word: str, **fields: Any) -> None:
+        """Sends a command, with its fields as :mod:`trigmon.keeper.protocol` names them. Raises KeeperGone."""
         try:
-            self._link.sendall(line, socket.MSG_NOSIGNAL)
+            self._link.sendall(protocol.line(word, **fields), socket.MSG_NOSIGNAL)
         except OSError:
             raise KeeperGone from None
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+import msgspec
+
 from trigmon import paths
 from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
@@ -38,99 +40,134 @@ _RELEASED_S = 5.0
 DEFAULT_INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 
+class MonitorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a monitor is run with.
+
+    ``limits`` hold for processes that define none, ``grants`` is what processes may ask for, ``data`` the queue
+    manager's data directory (runs' output goes below it). Programs run on when the monitor ends, and the next monitor
+    finds them; with ``stop_runs`` they are ended, unless the monitor ends because the process that started it has
+    died. ``launcher`` is what programs are started as; ``class_archives`` is whether Spark jobs may have archives of
+    classes made, ``connect`` holds the settings of its Spark Connect servers.
+    """
+
+    initiation_q: str = DEFAULT_INITIATION_Q
+    limits: Limits = Limits()
+    grants: Grants | None = None
+    data: str | Path | None = None
+    stop_runs: bool = False
+    launcher: str = protocol.PROCESS
+    class_archives: bool = True
+    connect: Serving = Serving()
+
+
+DEFAULTS = MonitorOptions()
+
+
 def run(
     q_mgr: str | None = None,
+    options: MonitorOptions = DEFAULTS,
     *,
-    initiation_q: str = DEFAULT_INITIATION_Q,
-    limits: Limits | None = None,
-    grants: Grants | None = None,
-    data: str | Path | None = None,
-    stop_runs: bool = False,
-    launcher: str = protocol.PROCESS,
-    class_archives: bool = True,
-    connect_settings: Serving | None = None,
     stop: threading.Event | None = None,
-    ready: Callable[[], None] | None = None,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Runs a trigger monitor until SIGTERM or SIGINT, or until ``stop`` is set (then signals are left alone).
 
-    ``q_mgr`` is a queue manager's name or address, ``limits`` hold for processes that define none, ``grants`` is what
-    processes may ask for, ``data`` the queue manager's data directory (runs' output goes below it). ``ready``
-    is called once the initiation queue is open.
-    Programs run on when the monitor ends, and the next monitor finds them; with ``stop_runs`` they are ended, unless
-    the monitor ends because the process that started it has died. ``launcher`` is what programs are started as;
-    ``class_archives`` is whether Spark jobs may have archives of classes made, ``connect_settings`` holds the settings
-    of its Spark Connect servers. Raises MQError when the initiation queue cannot be served, and OSError when there is
-    no systemd to start programs.
+    ``q_mgr`` is a queue manager's name or address. ``ready`` is called whenever the initiation queue has been opened.
+    Raises MQError when the initiation queue cannot be served, and OSError when there is no systemd to start programs.
     """
-    if launcher == protocol.SYSTEMD and (why := systemd_bus.why_not()):
+    if options.launcher == protocol.SYSTEMD and (why := systemd_bus.why_not()):
         raise OSError(f"monitor.launcher is systemd, and {why}")
     capabilities.put_away()
     service = ServiceManager()
     address = _absolute(q_mgr or default_address())
     parent = os.getppid()
-
-    def connected() -> Connection:
-        return connect(address, application="trigmon monitor", run_id="")
-
-    def opened() -> None:
-        service.ready()
-        service.status(f"serves {initiation_q}")
-        if ready is not None:
-            ready()
-
     with _stopping(stop) as stopped:
         service.status("waits for its queue manager")
-        link = Link(connected)
+        link = Link(_connecting(address))
         name = _q_mgr_name(link, stopped)
         if name is None:
             return
         say_always(qmgr=name)
-        directory = paths.data_directory(name, data)
-        with Registration(directory / "monitors", initiation_q) as registration:
-            ledger = LedgerWriter(Link(connected), initiation_q, registration.name)
-            keepers = Keepers(directory / "monitors", registration.keeper, launcher)
-            serving = connect_settings or Serving()
-            warm = SessionAdmission(Shelf(directory), registration.name, serving, name)
-            programs = Programs(
-                ledger,
-                launchers(directory, grants, serving, class_archives=class_archives),
-                directory / "runs",
-                keepers,
-                limits or Limits(),
-                warm,
-                q_mgr_name=name,
-                address=address if ":" in address else "",
-            )
-            servers = Servers(
-                *(warm, directory, address if ":" in address else name, programs.ask_keeper),
-                lambda more: unix.environment(LaunchPlan(argv=[], environment=dict(more))),
-                forks=launcher == protocol.PROCESS,
-            )
-            sweeper = Sweeper(connected, directory / "runs")
-            watcher = Watcher(
-                link,
-                programs,
-                initiation_q=initiation_q,
-                registration=registration,
-                ready=opened,
-                alive=service.beat,
-            )
+        directory = paths.data_directory(name, options.data)
+        with Registration(directory / "monitors", options.initiation_q) as registration:
+            monitor = Monitor(options, address, name, directory, registration)
             try:
-                watcher.serve(stopped)
-            except BaseException:
-                link.drop()  # in order it would commit: a trigger message that was got and not served must come back
-                raise
+                monitor.serve(link, service, stopped, ready)
             finally:
                 service.stopping()
                 link.close()
-                sweeper.stop()
                 # A daemon that started this monitor and died has a successor: its monitor needs this number and these
                 # runs now.
-                in_time = os.getppid() == parent
-                _stop(programs, stop_runs=stop_runs, in_time=in_time)
-                servers.stop(_RELEASED_S if in_time else 0.0)
-                keepers.close(for_good=in_time)
+                monitor.end(in_time=os.getppid() == parent)
+
+
+class Monitor:
+    """One registered monitor: its keepers, its programs, its Spark Connect servers, and the cleanup of output.
+
+    All of them work, each in its thread or process, from the start of the object until :meth:`end`.
+    """
+
+    def __init__(
+        self, options: MonitorOptions, address: str, q_mgr: str, directory: Path, registration: Registration
+    ) -> None:
+        self._options = options
+        self._registration = registration
+        # An address, where it is none of a queue manager by its name.
+        given = address if ":" in address else ""
+        warm = SessionAdmission(Shelf(directory), registration.name, options.connect, q_mgr)
+        self._keepers = Keepers(directory / "monitors", registration.keeper, options.launcher)
+        self._programs = Programs(
+            LedgerWriter(Link(_connecting(address)), options.initiation_q, registration.name),
+            launchers(directory, options.grants, options.connect, class_archives=options.class_archives),
+            directory / "runs",
+            self._keepers,
+            options.limits,
+            warm,
+            q_mgr_name=q_mgr,
+            address=given,
+        )
+        self._servers = Servers(
+            *(warm, directory, given or q_mgr, self._programs.ask_keeper),
+            lambda more: unix.environment(LaunchPlan(argv=[], environment=dict(more))),
+            forks=options.launcher == protocol.PROCESS,
+        )
+        self._sweeper = Sweeper(_connecting(address), directory / "runs")
+
+    def serve(self, link: Link, service: ServiceManager, stopped: threading.Event, ready: Callable[[], None]) -> None:
+        """Serves the initiation queue until ``stopped``. Raises MQError where waiting would not help."""
+
+        def opened() -> None:
+            service.ready()
+            service.status(f"serves {self._options.initiation_q}")
+            ready()
+
+        watcher = Watcher(
+            link,
+            self._programs,
+            initiation_q=self._options.initiation_q,
+            registration=self._registration,
+            ready=opened,
+            alive=service.beat,
+        )
+        try:
+            watcher.serve(stopped)
+        except BaseException:
+            link.drop()  # in order it would commit: a trigger message that was got and not served must come back
+            raise
+
+    def end(self, *, in_time: bool) -> None:
+        """Ends it; ``in_time``: no other monitor waits for its number and its runs, so they may be ended in order."""
+        self._sweeper.stop()
+        end_runs = self._options.stop_runs
+        log.info("monitor stops", ends_programs=end_runs and in_time)
+        for child in self._programs.stop(end_runs=end_runs, in_time=in_time):
+            log.warning("program left running", run=child.run_id, pid=child.pid)
+        self._servers.stop(_RELEASED_S if in_time else 0.0)
+        self._keepers.close(for_good=in_time)
+
+
+def _connecting(address: str) -> Callable[[], Connection]:
+    return lambda: connect(address, application="trigmon monitor", run_id="")
 
 
 def _absolute(address: str) -> str:
@@ -151,12 +188,6 @@ def _q_mgr_name(link: Link, stop: threading.Event) -> str | None:
             log.warning("queue manager not reachable", error=str(down), again_in_s=round(link.pause_s, 1))
             stop.wait(link.pause_s)
     return None
-
-
-def _stop(programs: Programs, *, stop_runs: bool, in_time: bool) -> None:
-    log.info("monitor stops", ends_programs=stop_runs and in_time)
-    for child in programs.stop(end_runs=stop_runs, in_time=in_time):
-        log.warning("program left running", run=child.run_id, pid=child.pid)
 
 
 @contextmanager

@@ -310,7 +310,7 @@ class Programs:
 
     def _read_messages(self, keeper: Keeper) -> None:
         try:
-            heard = keeper.hear()
+            heard = keeper.read_messages()
         except KeeperGone:
             self._lose_keeper(keeper)
             return

@@ -16,7 +16,7 @@ from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.situation import Situation
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.stored_messages import Found, Selection, Summary
 from trigmon.rules.reservations.display_reservations import rows as reservation_rows
 from trigmon.rules.runs.pause import pauses_of, rows
 from trigmon.rules.triggers.sharing import in_group
@@ -33,7 +33,7 @@ def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
         return None
     definition = facts.queue.definition
     oldest_from = definition.trigger_msg_priority if definition.max_wait_s else None
-    return Selection(definition.name, now, counts_expired=MOST_EXPIRED, oldest_from=oldest_from)
+    return Selection(definition.name, now, summary=Summary(oldest_from, MOST_EXPIRED))
 
 
 def complete_explain(call: Explain, reply: Explained, manager: ManagerState) -> Explained:

@@ -60,12 +60,16 @@ class Shares:
 
 
 class Clients:
-    """The connections of one queue manager. ``room`` is how many may be greeted, administrators excepted."""
+    """The connections of one queue manager.
+
+    ``room`` is how many may be greeted, administrators excepted. With a ``refusal`` every new connection gets that.
+    """
 
     def __init__(self, manager: QueueManager, room: int, version: str, shares: Shares | None = None) -> None:
         # In the order they came: what is done with all of them is done in an order that can be repeated.
         self.connections: dict[Connection, None] = {}
         self.room = room
+        self.refusal: Refused | None = None
         self._manager = manager
         self._version = version
         self._arriving: set[Connection] = set()
@@ -102,9 +106,11 @@ class Clients:
         self._accepted[connection.peer.uid] += 1
 
     def began(self, connection: Connection) -> None:
-        """Keeps a connection until its last moment."""
+        """Keeps a connection until its last moment, which is now when all are refused."""
         self._arriving.discard(connection)
         self.connections[connection] = None
+        if self.refusal is not None:
+            connection.end(codec.encode_welcome(self.refusal))
 
     def gone(self, connection: Connection) -> None:
         """Gives the place of a connection free; its session may still have to be backed out."""
@@ -187,3 +193,22 @@ class Clients:
             monitor=connection.peer.monitor,
             frame_limit=frame_limit,
         )
+
+    # -- all of them --------------------------------------------------------------------------------------
+
+    def look_after(self, now: float) -> None:
+        """Ends the connections of peers whose time is up; ``now`` is on the loop's clock."""
+        for connection in list(self.connections):
+            connection.look_after(now)
+
+    def end_all(self, in_session: Refused, before_session: Refused) -> None:
+        """Ends all connections in order, each with its reason, behind the replies that it is owed."""
+        # Numbered 0: it answers no call, it is the last reply of the connection. Some still wait for their welcome.
+        reply, welcome = codec.encode_response(0, in_session), codec.encode_welcome(before_session)
+        for connection in list(self.connections):
+            connection.end(reply if connection.session else welcome)
+
+    def cut_all(self) -> None:
+        """Ends all connections at once; what lies unsent is thrown away."""
+        for connection in list(self.connections):
+            connection.cut()

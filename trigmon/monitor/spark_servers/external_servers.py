@@ -76,8 +76,8 @@ class ExternalServers:
         return bool(self._others)
 
     @property
-    def is_left(self) -> bool:
-        """Whether no session of this monitor is there any more."""
+    def is_done(self) -> bool:
+        """Whether no session of this monitor is left on any of them."""
         return not (self._others or self._leaving)
 
     def stop(self) -> None:
@@ -105,13 +105,13 @@ class ExternalServers:
 
     def _is_there(self, other: _ExternalServer) -> None:
         if other.silent_since or not other.answered_at:
-            log.info("Spark Connect server elsewhere answers", server=other.name)
+            log.info("external Spark Connect server answers", server=other.name)
         other.answered_at, other.silent_since = time.monotonic(), 0.0
         self._warm.is_there(other.url)
 
     def _is_silent(self, other: _ExternalServer, asked_at: float, error: str) -> None:
         if not other.silent_since:
-            log.warning("Spark Connect server elsewhere does not answer", server=other.name, error=error)
+            log.warning("external Spark Connect server does not answer", server=other.name, error=error)
         other.answered_at, other.silent_since = time.monotonic(), other.silent_since or asked_at
         is_lost = other.answered_at >= other.silent_since + self._warm.settings.deadline_s
         self._warm.is_away(other.url, error, is_lost=is_lost)

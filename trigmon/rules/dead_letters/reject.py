@@ -30,7 +30,7 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.internal_calls import PutOff
 from trigmon.rules.model.reservation import Due, ended
-from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage
 from trigmon.rules.reservations.find_reservation import check_stretches, named, open_one
 
 LONGEST_TEXT = 1024
@@ -46,8 +46,8 @@ def look_for_reject(call: Reject, facts: Facts, now: int) -> Selection:
         raise AttrValueError(f"the reason of a rejection has at most {LONGEST_TEXT} characters")
     if not reservation.is_sealed or not any(a <= call.ordinal < b for a, b in reservation.stretches):
         raise OptionsError(f"{named(reservation)} has nothing left with the ordinal {call.ordinal}")
-    ordinals = call.ordinal, call.ordinal + 1
-    return Selection(reservation.q_name, now, reserved_by=reservation.number, ordinals=ordinals)
+    one = Reserved(reservation.number, call.ordinal, call.ordinal + 1)
+    return Selection(reservation.q_name, now, reserved=one)
 
 
 def decide_reject(call: Reject, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -31,8 +31,23 @@ class Due(msgspec.Struct, frozen=True, array_like=True):
     adds: int = 0
 
 
-class Reservation(msgspec.Struct, frozen=True):
+class ReservationTerms(msgspec.Struct, frozen=True):
+    """What was asked to be reserved, and when: it never changes."""
+
+    number: int
+    q_name: str
+    consumer: str
+    token: str = ""
+    made_ms: int = 0
+    max_messages: int = 0
+    max_bytes: int = 0
+    whole_groups: bool = False
+
+
+class Reservation(ReservationTerms, frozen=True):
     """A fixed batch of a queue's messages for one consumer: a unit of work that outlives its connections.
+
+    A record holds its terms and its state as fields of one object.
 
     ``runs`` are the counted priorities of its messages in the order of the ordinals, each with how many have it;
     ``size`` their bytes. Until it ``is_sealed`` it is still being made, and may not be read. ``offers`` is how often
@@ -46,14 +61,6 @@ class Reservation(msgspec.Struct, frozen=True):
     older than this field.
     """
 
-    number: int
-    q_name: str
-    consumer: str
-    token: str = ""
-    made_ms: int = 0
-    max_messages: int = 0
-    max_bytes: int = 0
-    whole_groups: bool = False
     by: str = ""
     runs: tuple[tuple[int, int], ...] = ()
     size: int = 0

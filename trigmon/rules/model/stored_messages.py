@@ -9,7 +9,6 @@ import msgspec
 from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT
-from trigmon.rules.model.reservation import Ordinals
 
 SLICE = 256
 """Rows that one call looks at or moves where there may be many: work is done in slices, so that a turn stays short."""
@@ -46,11 +45,30 @@ class StoredMessage(msgspec.Struct, frozen=True):
         return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
 
 
+class Summary(msgspec.Struct, frozen=True):
+    """Questions about the committed messages of a queue, which may be asked together.
+
+    ``oldest_from`` asks for the one of at least this priority that arrived first, ``counts_expired`` how many have
+    expired, counted up to so many.
+    """
+
+    oldest_from: int | None = None
+    counts_expired: int = 0
+
+
+class Reserved(msgspec.Struct, frozen=True):
+    """The messages of a reservation with the ordinals from ``first`` to before ``end``, expired or not."""
+
+    reservation: int
+    first: int
+    end: int
+
+
 class Selection(msgspec.Struct, frozen=True):
     """Which messages a call looks for, in get order: highest priority first, then arrival.
 
-    Messages expired at ``now`` are returned apart. Two questions are of another kind, and may be asked together:
-    ``oldest_from`` and ``counts_expired``.
+    Messages expired at ``now`` are returned apart. Three questions are of another kind: ``summary``, ``is_expired``
+    and ``reserved``, whose messages come in the order of their ordinals.
     """
 
     q_name: str
@@ -68,13 +86,11 @@ class Selection(msgspec.Struct, frozen=True):
     whole: Whole = Whole.NOTHING  # only what has all of its logical message, or group, there
     gathers: bool = False  # what is found first brings the segments that follow it, in order
     limit_bytes: int = 4 << 20  # or once those of one kind (committed, or the unit's own) hold so many
-    oldest_from: int | None = None  # asks only for the committed one of at least this priority that arrived first
-    counts_expired: int = 0  # asks how many committed ones have expired, counted up to so many
     handle: int = 0  # what another than this has locked is not there
     own_persistent: bool = False  # of the unit's own only the persistent ones
     is_expired: bool = False  # asks for those that have expired, and for no other
-    reserved_by: int = 0  # asks for those of a reservation that have these ordinals, expired or not
-    ordinals: Ordinals = (0, 0)  # in their order
+    summary: Summary | None = None
+    reserved: Reserved | None = None
 
     @property
     def is_anything(self) -> bool:

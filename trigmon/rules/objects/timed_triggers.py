@@ -11,7 +11,7 @@ from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts, Neighbour
 from trigmon.rules.model.internal_calls import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.situation import Happened, Situation
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.stored_messages import Found, Selection, Summary
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock
@@ -41,7 +41,7 @@ def look_for_tend(call: Tend, facts: Facts, now: int) -> Selection | None:
     """Returns the selection of the oldest qualifying message, where MAXWAIT asks for it."""
     if facts.queue is None or not facts.queue.definition.max_wait_s:
         return None
-    return Selection(call.q_name, now, oldest_from=facts.queue.definition.trigger_msg_priority)
+    return Selection(call.q_name, now, summary=Summary(facts.queue.definition.trigger_msg_priority))
 
 
 def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -28,7 +28,7 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import LeaveReservation, Sweep
 from trigmon.rules.model.reservation import Due, Reservation, ended, without
 from trigmon.rules.model.situation import Happened, Situation
-from trigmon.rules.model.stored_messages import SLICE, Found, Selection
+from trigmon.rules.model.stored_messages import SLICE, Found, Reserved, Selection
 from trigmon.rules.reservations.find_reservation import asked_for, check_stretches, left_of, named
 from trigmon.rules.triggers.effects import trigger
 
@@ -87,8 +87,7 @@ def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
         now,
         limit=SLICE,
         limit_bytes=MOST_BYTES,
-        reserved_by=reservation.number,
-        ordinals=(due.first, due.end),
+        reserved=Reserved(reservation.number, due.first, due.end),
     )
 
 

@@ -21,7 +21,7 @@ from trigmon.rules.model.changes import (
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.reservation import cut
-from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage
 from trigmon.rules.reservations.find_reservation import left_of, named, open_one
 
 
@@ -41,8 +41,7 @@ def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Select
         now,
         limit=min(end - first, MOST_MESSAGES),
         limit_bytes=MOST_BYTES,
-        reserved_by=reservation.number,
-        ordinals=(first, end),
+        reserved=Reserved(reservation.number, first, end),
     )
 
 

@@ -17,7 +17,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.group_completeness import Item, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.handles import Marked
-from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage, fits, follows
+from trigmon.rules.model.stored_messages import SLICE, Found, Reserved, Selection, StoredMessage, fits, follows
 
 Key = tuple[int, int]
 
@@ -84,12 +84,13 @@ class Rows:
 
     def find(self, selection: Selection) -> Found:
         """See the port."""
-        if selection.oldest_from is not None or selection.counts_expired:
-            return Found(self._oldest(selection), expired_count=self._count_expired(selection))
+        if (summary := selection.summary) is not None:
+            expired_count = len(self._expired(selection, summary.counts_expired))
+            return Found(self._oldest(selection, summary.oldest_from), expired_count=expired_count)
         if selection.is_expired:
-            return Found(expired=self._expired(selection))
-        if selection.reserved_by:
-            return Found(self._reserved(selection))
+            return Found(expired=self._expired(selection, selection.limit))
+        if selection.reserved is not None:
+            return Found(self._reserved(selection, selection.reserved))
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
@@ -162,43 +163,39 @@ class Rows:
                 segments.append(each)
         return segments
 
-    def _reserved(self, selection: Selection) -> tuple[StoredMessage, ...]:
-        first, end = selection.ordinals
+    def _reserved(self, selection: Selection, wanted: Reserved) -> tuple[StoredMessage, ...]:
         rows = self.of.get(selection.q_name, {}).values()
-        of = [row.message for row in rows if row.taken_by == selection.reserved_by]
+        of = [row.message for row in rows if row.taken_by == wanted.reservation]
         of.sort(key=lambda message: message.ordinal)
         messages: list[StoredMessage] = []
         size = 0
-        for message in (message for message in of if first <= message.ordinal < end):
+        for message in (message for message in of if wanted.first <= message.ordinal < wanted.end):
             messages.append(message)
             size += len(message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
         return tuple(messages)
 
-    def _oldest(self, selection: Selection) -> tuple[StoredMessage, ...]:
-        if selection.oldest_from is None:
+    def _oldest(self, selection: Selection, lowest_priority: int | None) -> tuple[StoredMessage, ...]:
+        if lowest_priority is None:
             return ()
         messages = [
             row.message
             for row in self.of.get(selection.q_name, {}).values()
             if _is_chosen(row, selection)
-            and row.message.priority >= selection.oldest_from
+            and row.message.priority >= lowest_priority
             and not 0 < row.message.expires_ms <= selection.now
         ]
         return tuple(sorted(messages, key=lambda message: message.number)[:1])
 
-    def _expired(self, selection: Selection) -> tuple[StoredMessage, ...]:
+    def _expired(self, selection: Selection, most: int) -> tuple[StoredMessage, ...]:
         messages = [
             row.message
             for row in self.of.get(selection.q_name, {}).values()
             if 0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by
         ]
         messages.sort(key=lambda message: (message.expires_ms, message.number))
-        return tuple(messages[: selection.limit])
-
-    def _count_expired(self, selection: Selection) -> int:
-        return len(self._expired(replace(selection, limit=selection.counts_expired)))
+        return tuple(messages[:most])
 
     def add(self, change: c.AddMessage) -> None:
         """Adds a message."""

@@ -70,9 +70,5 @@ class _Unreadable(Exception):  # noqa: N818
 def _is_first(selection: Selection) -> bool:
     """Returns whether it asks for the first messages of a queue without further conditions."""
     return (
-        selection.is_anything
-        and selection.oldest_from is None
-        and not selection.counts_expired
-        and not selection.is_expired
-        and not selection.reserved_by
+        selection.is_anything and selection.summary is None and not selection.is_expired and selection.reserved is None
     )

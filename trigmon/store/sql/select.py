@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import START, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
-from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage, follows
+from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage, follows
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
@@ -59,12 +59,13 @@ class Look:
 
     def found(self) -> Found:
         """Returns the messages that match the selection, in get order."""
-        if self._selection.oldest_from is not None or self._selection.counts_expired:
-            return Found(self._oldest(), expired_count=self._count_expired())
+        if (summary := self._selection.summary) is not None:
+            oldest = () if summary.oldest_from is None else self._oldest(summary.oldest_from)
+            return Found(oldest, expired_count=self._count_expired(summary.counts_expired))
         if self._selection.is_expired:
             return self._expired()
-        if self._selection.reserved_by:
-            return self._reserved()
+        if self._selection.reserved is not None:
+            return self._reserved(self._selection.reserved)
         picked = Picked(self._selection, self._locks, self._is_whole)
         streams = self._with_available(self._streams())
         if self._ahead is not None:
@@ -89,13 +90,13 @@ class Look:
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
         return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
 
-    def _reserved(self) -> Found:
+    def _reserved(self, wanted: Reserved) -> Found:
         """Returns the messages of a reservation with these ordinals, in their order."""
         selection = self._selection
         messages: list[StoredMessage] = []
         damaged: list[StoredMessage] = []
         size = 0
-        cursor = self._execute(sql.RESERVED, (selection.reserved_by, *selection.ordinals))
+        cursor = self._execute(sql.RESERVED, (wanted.reservation, wanted.first, wanted.end))
         for row in cursor:
             message = message_of(row, selection.q_name, row[-1])
             if message is None:
@@ -109,19 +110,15 @@ class Look:
                 break
         return Found(tuple(messages), damaged=tuple(damaged))
 
-    def _count_expired(self) -> int:
-        selection = self._selection
-        if not selection.counts_expired:
+    def _count_expired(self, most: int) -> int:
+        if not most:
             return 0
-        streams = self._with_available([[(sql.EXPIRED, (self._queue, selection.now))]])
+        streams = self._with_available([[(sql.EXPIRED, (self._queue, self._selection.now))]])
         with closing(self._rows([statement for stream in streams for statement in stream])) as rows:
-            return sum(1 for _ in islice(rows, selection.counts_expired))
+            return sum(1 for _ in islice(rows, most))
 
-    def _oldest(self) -> tuple[StoredMessage, ...]:
-        """Returns the oldest committed message of at least the requested priority, if any."""
-        lowest_priority = self._selection.oldest_from
-        if lowest_priority is None:
-            return ()
+    def _oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
+        """Returns the oldest committed message of at least this priority, if any."""
         firsts: list[StoredMessage] = []
         for priority in range(lowest_priority, 10):
             of_kinds: list[list[Statement]] = [

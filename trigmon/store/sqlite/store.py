@@ -283,7 +283,7 @@ class SqliteStore(RowStore):
                 self._will_write()
                 for each in found.damaged:
                     self.rewrite(each)
-            if selection.reserved_by or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
+            if selection.reserved is not None or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
                 return found
         except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:
             if isinstance(error, StoreBroken) and not is_damage(error):

@@ -178,7 +178,7 @@ class SparkSubmitLauncher:
         opened = process.name, " ".join(spark_ports.open_to_others(process))
         if opened[1] and opened not in self._warned_of:
             self._warned_of.add(opened)
-            log.warning("strangers may speak to a Spark driver", process=opened[0], by=opened[1])
+            log.warning("other users can connect to a Spark driver", process=opened[0], by=opened[1])
 
     def tend(self) -> None:
         """Starts to make the archive that an ended run did not find, one at a time.

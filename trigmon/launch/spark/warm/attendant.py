@@ -49,7 +49,7 @@ class Attendant:
         return min((by for by, _ in self._asked.values()), default=0.0)
 
     def ask(self, do: str, answered: Answered, deadline_s: float, **fields: object) -> None:
-        """Sends a request. :meth:`hear` or :meth:`keep_time` calls ``answered``, with ``error`` where it failed."""
+        """Sends a request. ``answered`` is called with the answer; with ``error`` where it failed or came too late."""
         number = next(self._numbers)
         self._asked[number] = time.monotonic() + deadline_s, answered
         try:
@@ -60,7 +60,7 @@ class Attendant:
         except OSError:
             self._lose()
 
-    def hear(self) -> None:
+    def read_answers(self) -> None:
         """Reads the answers that have come and calls their functions."""
         data = b""
         if self._process is not None:

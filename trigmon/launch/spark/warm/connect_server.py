@@ -227,7 +227,7 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
     """
     conf = dict(setting.split("=", 1) for setting in server.conf)
     if opened := spark_ports.opened(conf):
-        log.warning("strangers may speak to a Spark Connect server", server=server.server_id, connect_conf=opened)
+        log.warning("other users can connect to a Spark Connect server", server=server.server_id, connect_conf=opened)
     home = spark_home(os.environ)
     java = find_java(data_directory / "java")
     environment = {

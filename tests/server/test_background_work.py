@@ -1,0 +1,113 @@
+"""Background work is planned once at a time, between what else the loop does, and none of it begins after the end."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+from trigmon.qmgr.timed_work import Job
+from trigmon.server.background_work import BackgroundWork
+from trigmon.server.deadline_timer import DeadlineTimer
+from trigmon.server.executor import OnTheLoop
+
+
+class Upkeep:
+    """A scan of so many slices."""
+
+    def __init__(self, slices):
+        self.slices = slices
+
+    @property
+    def is_scanning(self):
+        return self.slices > 0
+
+    def scan(self):
+        self.slices -= 1
+        return ["slice"]
+
+
+def played(story, slices=0):
+    """The results of a story on a loop of its own, which is given the background work."""
+
+    async def on_a_loop():
+        results = []
+
+        def performed(done):
+            results.append(done)
+            work.plan_scan()
+
+        manager = SimpleNamespace(housekeeping=Upkeep(slices), next_deadline_ms=lambda: 7)
+        work = BackgroundWork(manager, OnTheLoop(), performed)
+        await story(work)
+        await asyncio.sleep(0.01)
+        return results
+
+    return asyncio.run(on_a_loop())
+
+
+def test_a_scan_goes_on_to_its_end_and_the_loop_goes_on_between_two_slices():
+    seen = []
+
+    async def story(work):
+        work.plan_scan()
+        work.plan_scan()
+        for _ in range(3):
+            seen.append(work._manager.housekeeping.slices)
+            await asyncio.sleep(0)
+
+    assert [(done.answers, done.deadline_ms) for done in played(story, slices=3)] == [(["slice"], 7)] * 3
+    assert seen == [3, 2, 1]
+
+
+def test_work_that_still_waits_is_not_planned_twice():
+    done = []
+
+    async def story(work):
+        for _ in range(3):
+            work.plan("beat", lambda: "beat", done.append)
+        await asyncio.sleep(0)
+        work.plan("beat", lambda: "again", done.append)
+
+    played(story)
+    assert done == ["beat", "again"]
+
+
+def test_nothing_begins_after_the_end():
+    done = []
+
+    async def story(work):
+        work.plan("beat", lambda: "beat", done.append)
+        work.end()
+        work.plan("other", lambda: "other", done.append)
+
+    assert played(story, slices=1) == done == []
+
+
+def test_a_job_that_can_rest_is_left_out_of_a_period_with_calls():
+    rests, never_rests = Job("tidy", 1000, lambda _: ["tidied"], can_rest=True), Job("tend", 1000, lambda _: ["tended"])
+
+    async def story(work):
+        for calls in (5, 5, 6):
+            work.plan_job(rests, calls)
+            work.plan_job(never_rests, calls)
+            await asyncio.sleep(0)
+
+    assert [done.answers for done in played(story)] == [["tended"], ["tidied"], ["tended"], ["tended"]]
+
+
+def test_a_deadline_is_called_once_and_the_last_one_counts():
+    calls = []
+
+    async def story():
+        timer = DeadlineTimer(SimpleNamespace(now=lambda: 1000), lambda: calls.append(len(calls)))
+        for deadline_ms in (900, None, 5000, 1010, 1010):
+            timer.set(deadline_ms)
+        await asyncio.sleep(0.05)
+        assert calls == [0]
+        timer.set(1010)
+        await asyncio.sleep(0.05)
+        timer.set(5000)
+        timer.set(None)
+
+    asyncio.run(story())
+    assert calls == [0, 1]

@@ -1,0 +1,75 @@
+"""Background work: what the daemon asks of the queue manager though no call does, between two turns.
+
+These are the timed jobs, the scan for expired messages, slice by slice, and calls of the store. All of it is done by
+the executor that performs turns, in the order planned, so that nothing reaches the queue manager from two threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.timed_work import Job
+from trigmon.server.executor import Work, Worker
+
+T = TypeVar("T")
+
+
+class Performed(NamedTuple):
+    """The result of work in the queue manager. ``frame_limit`` is set only where it may have changed."""
+
+    answers: list[Answer]
+    deadline_ms: int | None
+    frame_limit: int | None = None
+
+
+class BackgroundWork:
+    """Plans background work, the same piece not twice at a time, until :meth:`end`.
+
+    ``performed`` is called on the loop with the result of each job and each slice of a scan.
+    """
+
+    def __init__(self, manager: QueueManager, worker: Worker, performed: Callable[[Performed], None]) -> None:
+        self._manager = manager
+        self._worker = worker
+        self._performed = performed
+        self._loop = asyncio.get_running_loop()
+        self._planned: set[object] = set()
+        self._calls_before: dict[str, int] = {}
+        self._is_over = False
+
+    def plan_job(self, job: Job, calls: int) -> None:
+        """Plans a job that is due; ``calls`` is how many calls have been performed since the start."""
+        was_busy = calls != self._calls_before.get(job.name, 0)
+        self._calls_before[job.name] = calls
+        if not (job.can_rest and was_busy):
+            self._plan_upkeep(job.name, lambda: job.work(self._manager.housekeeping))
+
+    def plan_scan(self) -> None:
+        """Plans the next slice of a scan for expired messages, if there is one."""
+        if self._manager.housekeeping.is_scanning:
+            self._plan_upkeep("scan", self._manager.housekeeping.scan)
+
+    def _plan_upkeep(self, name: str, work: Callable[[], list[Answer]]) -> None:
+        self.plan(name, lambda: Performed(work(), self._manager.next_deadline_ms()), self._performed)
+
+    def plan(self, name: object, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Plans work, and ``then`` with its result on the loop, unless work of this name still waits."""
+
+        def begin() -> Work | None:
+            return None if self._is_over else (work, done)
+
+        def done(result: T) -> None:
+            self._planned.discard(name)
+            then(result)
+
+        if not self._is_over and name not in self._planned:
+            self._planned.add(name)
+            # Not at once: between two slices of a scan the loop reads what clients have sent.
+            self._loop.call_soon(self._worker.give, begin)
+
+    def end(self) -> None:
+        """Ends all of it: what is planned and has not begun is left out."""
+        self._is_over = True
