@@ -78,6 +78,7 @@ class Connection(asyncio.BufferedProtocol):
         self.session: Session | None = None
         self.disconnected = False
         self._is_greeted = False
+        self._is_lost = False
         self._host = host
         self._now = loop.time
         self._transport: asyncio.Transport
@@ -141,8 +142,15 @@ class Connection(asyncio.BufferedProtocol):
         if self.is_ready:
             self._host.arrived(self)
 
+    def eof_received(self) -> None:
+        """Ends the connection at once: a turn of this pass already finds what it leaves."""
+        self.connection_lost(None)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends the connection, whatever the reason."""
+        if self._is_lost:
+            return
+        self._is_lost = True
         self._ended = self._ended or self._now()
         self._calls_waiting.clear()
         self._host.keeps_up(self, True)

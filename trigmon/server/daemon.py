@@ -23,6 +23,7 @@ from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.arrivals import Arrivals
 from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
 from trigmon.server.event_log import Logged
+from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
 from trigmon.server.exit_status import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.group_duties import Duties
@@ -56,7 +57,8 @@ def run(settings: Settings, *, with_monitor: bool = True, accept_loss: bool = Fa
     """
     log.configure(settings.log.level, settings.log.format)
     try:
-        return asyncio.run(Daemon(settings, with_monitor=with_monitor, accept_loss=accept_loss).serve())
+        with asyncio.Runner(loop_factory=EventLoop) as runner:
+            return runner.run(Daemon(settings, with_monitor=with_monitor, accept_loss=accept_loss).serve())
     except CannotStart as error:
         log.logger(qmgr=settings.qmgr.name).error("the queue manager cannot start", why=str(error))
         return error.exit_status

@@ -23,6 +23,7 @@ from trigmon.server.background_work import BackgroundWork, Performed
 from trigmon.server.connection import Connection
 from trigmon.server.connection_limits import Clients
 from trigmon.server.deadline_timer import DeadlineTimer
+from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import OnTheLoop, Work, Worker
 from trigmon.server.memory_budget import Intake, to_be_cut
 from trigmon.server.ready_queue import Batch, ReadyQueue
@@ -60,7 +61,8 @@ class Turns:
         self._on_broken = on_broken
         self._worker = worker or OnTheLoop()
         self._worker.failed = self._break
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
+        self._at_end_of_pass = loop.call_at_end_of_pass if isinstance(loop, EventLoop) else loop.call_soon
         self._ready = ReadyQueue()
         self._lost: list[Session] = []
         self._failed: list[Session] = []
@@ -142,7 +144,7 @@ class Turns:
         if not self._is_scheduled and not self._is_over:
             self._is_scheduled = True
             # Calls are gathered when the turn begins: what arrives until then belongs to the same turn.
-            self._loop.call_soon(self._worker.give, self._turn)
+            self._at_end_of_pass(partial(self._worker.give, self._turn))
 
     def _turn(self) -> Work | None:
         self._is_scheduled = False
