@@ -75,8 +75,8 @@ def test_a_persistent_put_takes_what_waited_with_it(world):
 
 
 def test_what_waits_is_written_when_nothing_goes_on(world):
-    world.put("Q", unit=1)
-    world.put("Q", unit=1)
+    world.put("Q", persistence=0)
+    world.put("Q", persistence=0)
     before = written(world)
     world.qm.housekeeping.idle()
     assert written(world) != before

@@ -5,7 +5,7 @@ Queues, units of work and handles are given by the numbers of the store that kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -23,6 +23,36 @@ from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED
 _encode = msgspec.msgpack.Encoder().encode
 
 
+def row_of(change: c.AddMessage, queue: int, number: int, unit: int) -> tuple[object, ...]:
+    """Returns the values of :data:`sql.ADD_MESSAGE`; ``unit`` 0 is none."""
+    descriptor = change.descriptor
+    head = _encode(descriptor)
+    return (
+        number,
+        queue,
+        change.priority,
+        int(change.is_persistent),
+        unit or None,
+        (2 if change.on_backout else 1) if change.is_held else 0,
+        change.expires_ms,
+        descriptor.backout_count,
+        descriptor.msg_id,
+        None if descriptor.correl_id == NO_ID else descriptor.correl_id,
+        head,
+        change.data,
+        crc32(change.data, crc32(head)),
+    )
+
+
+def stretches(first: int, numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yields ranges of consecutive numbers: what makes ordinals of them (from ``first`` on), the first, the last."""
+    begin = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
+            yield first + begin - numbers[begin], numbers[begin], numbers[at - 1]
+            begin = at
+
+
 class Messages:
     """Writes messages, and the completeness of their groups. ``execute`` runs a statement and returns its rows."""
 
@@ -32,24 +62,7 @@ class Messages:
 
     def add(self, change: c.AddMessage, queue: int, number: int, unit: int) -> None:
         """Adds a message."""
-        descriptor = change.descriptor
-        head = _encode(descriptor)
-        held = (2 if change.on_backout else 1) if change.is_held else 0
-        row = (
-            number,
-            queue,
-            change.priority,
-            int(change.is_persistent),
-            unit or None,
-            held,
-            change.expires_ms,
-            descriptor.backout_count,
-            descriptor.msg_id,
-            None if descriptor.correl_id == NO_ID else descriptor.correl_id,
-            head,
-            change.data,
-            crc32(change.data, crc32(head)),
-        )
+        descriptor, row = change.descriptor, row_of(change, queue, number, unit)
         if descriptor.group_id == NO_ID:
             self._execute(sql.ADD_MESSAGE, row)
             return

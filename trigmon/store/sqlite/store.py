@@ -8,10 +8,11 @@ raised and the process ends.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -21,6 +22,7 @@ from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.message_rows import row_of, stretches
 from trigmon.store.sql.row_writes import WRITE
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
@@ -33,12 +35,10 @@ from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
 from trigmon.store.sqlite.start_check import whole
 from trigmon.store.sqlite.turn_log import TurnLog
+from trigmon.store.sqlite.unit_puts import UnitPuts
 
+T = TypeVar("T")
 FILE_NAME = "qm.db"
-CHECKPOINT_PAGES = 4096
-SHORT_PAGES = 128
-"""The same on a nearly full disk: the file may have to grow by all that the log holds."""
-
 MOST_DEFERRED = 1000
 """So many turns, or writes, may wait in memory for a commit: no call should wait for the pages of a large unit."""
 
@@ -80,6 +80,7 @@ class SqliteStore(RowStore):
             os.close(self._lock)
             raise
         self._closed: dict[str, str] = {}
+        self._unit_puts = UnitPuts(self._add_rows, lambda: self._in_call)
         self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
@@ -152,11 +153,13 @@ class SqliteStore(RowStore):
         self._release()
         if self._is_to_mend:
             self._mend()
+        self._unit_puts.mark()
         self.standing.mark()
 
     def prepare(self) -> None:
         """Commits and syncs everything written so far; units of work in flight stay in flight."""
         self._release()
+        self._guarded(self._unit_puts.write_all)
         if self._in_turn:
             self._must_sync = True
             self._commit()
@@ -170,6 +173,7 @@ class SqliteStore(RowStore):
             self._run_sql("RELEASE call")
             self._in_call = False
             self._forget_call()
+        self._unit_puts.undo()
         self.standing.undo()
 
     def end(self) -> None:
@@ -178,8 +182,7 @@ class SqliteStore(RowStore):
         self._deferred += 1
         if self._in_turn and (self.must_commit or self._deferred >= MOST_DEFERRED):
             self._commit()
-            if self._log.pages >= (SHORT_PAGES if self.is_short else CHECKPOINT_PAGES):
-                self._log.checkpoint()
+            self._log.shorten(self.is_short)
 
     def _commit(self) -> None:
         self._in_turn = False
@@ -209,22 +212,15 @@ class SqliteStore(RowStore):
 
     def reusable_bytes(self) -> int:
         """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
-        try:
-            pages, size = (self._db.pragma(name) for name in ("freelist_count", "page_size"))
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
-        return int(pages) * int(size)
+        return self._guarded(lambda: int(self._db.pragma("freelist_count")) * int(self._db.pragma("page_size")))
 
     def close(self) -> None:
         """See the port."""
-        try:
-            if self._in_turn:
-                self._commit()
-            self._log.checkpoint()
-            self._last.sync()
-            self.abandon()
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
+        if self._in_turn:
+            self._commit()
+        self._guarded(self._log.checkpoint)
+        self._last.sync()
+        self._guarded(self.abandon)
 
     def abandon(self) -> None:
         """See the port."""
@@ -245,13 +241,7 @@ class SqliteStore(RowStore):
 
         Messages that arrived together are mostly reserved together.
         """
-        marks: list[tuple[int, int, int, int]] = []
-        begin = 0
-        for at in range(1, len(numbers) + 1):
-            if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
-                marks.append((reservation, first + begin - numbers[begin], numbers[begin], numbers[at - 1]))
-                begin = at
-        self.many(sql.RESERVE_STRETCH, marks)
+        self.many(sql.RESERVE_STRETCH, ((reservation, *stretch) for stretch in stretches(first, numbers)))
 
     # -- damage -----------------------------------------------------------------------------------------
 
@@ -259,6 +249,8 @@ class SqliteStore(RowStore):
         """See the port. Repairs damage if possible; otherwise closes this queue alone. Raises ObjectDamaged."""
         if selection.q_name in self._closed:
             raise ObjectDamaged(self._closed[selection.q_name])
+        if selection.unit_id:
+            self._guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
         found = self._find(selection)
         if found is None and self._in_call:
             self._is_to_mend = True
@@ -323,12 +315,22 @@ class SqliteStore(RowStore):
 
     # -- writing ----------------------------------------------------------------------------------------
 
+    def _write(self, change: c.AnyChange) -> None:
+        if isinstance(change, c.AddMessage):
+            self.keep_ids_behind(change.number)
+        if (due := self._unit_puts.to_write(change, self.leftovers.at_once)) is not None:
+            WRITE[type(due)](self, due)
+
+    def _add_rows(self, puts: Sequence[c.AddMessage], unit_id: int) -> None:
+        if not self._in_turn:
+            self._begin_turn(is_full=False)
+        self.many(sql.ADD_MESSAGE, [row_of(put, self.numbers[put.q_name], put.number, unit_id) for put in puts])
+
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port. Raises ObjectDamaged for a put to a closed queue, before anything is written."""
-        if self._closed:
-            for change in changes:
-                if isinstance(change, c.AddMessage) and change.q_name in self._closed:
-                    raise ObjectDamaged(self._closed[change.q_name])
+        for change in changes if self._closed else ():
+            if isinstance(change, c.AddMessage) and change.q_name in self._closed:
+                raise ObjectDamaged(self._closed[change.q_name])
         durability = durability_of(changes)
         lasts = durability is SYNCED
         self._must_sync = self._must_sync or lasts
@@ -338,10 +340,9 @@ class SqliteStore(RowStore):
                 if type(change) in WRITE:
                     if not self._in_turn:
                         self._begin_turn(is_full=lasts)
-                    if can_be_undone and not self._in_call:
-                        self.execute("SAVEPOINT call")
-                        self._in_call = True
-                    WRITE[type(change)](self, change)
+                    if can_be_undone:
+                        self._set_savepoint()
+                    self._write(change)
                     self._deferred += 1
                 self.standing.follow(change)
         except Exception as error:
@@ -353,9 +354,13 @@ class SqliteStore(RowStore):
 
     def _will_write(self) -> None:
         self.must_commit = True
+        if not self._in_turn:
+            self._guarded(partial(self._begin_turn, is_full=False))
+
+    @staticmethod
+    def _guarded(work: Callable[[], T]) -> T:
         try:
-            if not self._in_turn:
-                self._begin_turn(is_full=False)
+            return work()
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
 
@@ -363,11 +368,14 @@ class SqliteStore(RowStore):
         self._must_sync = self.must_commit = True
         if not self._in_turn:
             self._begin_turn(is_full=True)
-        if not self._in_call:
-            self._run_sql("SAVEPOINT call")
-            self._in_call = True
+        self._guarded(self._set_savepoint)
         self._block_end = 0
         self.keep_ids_behind(number)
+
+    def _set_savepoint(self) -> None:
+        if not self._in_call:
+            self.execute("SAVEPOINT call")
+            self._in_call = True
 
     def _begin_turn(self, *, is_full: bool) -> None:
         """Begins the transaction of this turn, and of later turns as long as no commit is due.

@@ -11,6 +11,10 @@ from trigmon.store.port import StoreBroken
 from trigmon.store.sqlite.checksums import SET_TURN, row_sum
 from trigmon.store.sqlite.last_turn import LastTurn, log_salt
 
+CHECKPOINT_PAGES = 4096
+SHORT_PAGES = 128
+"""The same on a nearly full disk: the file may have to grow by all that the log holds."""
+
 
 class TurnLog:
     """Counts the turns of one database, and moves its WAL into the file.
@@ -31,6 +35,11 @@ class TurnLog:
         self._db = db
         self.pages = self.synced_pages = 0
         db.set_wal_hook(self._note_pages)
+
+    def shorten(self, is_disk_nearly_full: bool) -> None:
+        """Moves the WAL into the file if it is long."""
+        if self.pages >= (SHORT_PAGES if is_disk_nearly_full else CHECKPOINT_PAGES):
+            self.checkpoint()
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         self.pages = pages

@@ -1,0 +1,140 @@
+"""Puts of an open unit of work have rows only where something needs them, and are written once with the commit."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.worlds import World
+from trigmon.mq.calls import Backout, Commit, Get, Open, Put, PutMany
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.replies import Refused, WasGot
+from trigmon.store.sqlite import unit_puts
+
+IN = OpenOption.INPUT_SHARED.value
+SYNC = GetOption.SYNCPOINT.value
+LASTING = MessageDescriptor(persistence=1)
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.define("Q", max_q_depth=99_999)
+    world.define("OTHER")
+    yield world
+    world.end()
+
+
+def put(world, data=b"x", unit=1, as_="app", q_name="Q"):
+    return world.do(Put(q_name=q_name, data=data, descriptor=LASTING, options=2 * bool(unit), unit=unit), as_)
+
+
+def rows(world):
+    """Returns the number of rows, and how many of them are uncommitted."""
+    return world.store.rows("SELECT count(*), count(put_by) FROM message")[0]
+
+
+def get_all(world, as_="getter", **how):
+    handle = world.did(Open(object_name="Q", options=IN), as_).handle
+    got = []
+    while isinstance(reply := world.do(Get(handle=handle, **how), as_), WasGot):
+        got.append(reply.data)
+    return got
+
+
+def test_they_have_no_rows_before_the_commit_and_committed_ones_behind_it(world):
+    for number in range(3):
+        put(world, b"%d" % number)
+    assert rows(world) == (0, 0)
+    assert world.store.standing.queues["Q"].depth == 3
+    assert get_all(world) == []
+    world.did(Commit(unit=1))
+    assert rows(world) == (3, 0)
+    assert get_all(world) == [b"0", b"1", b"2"]
+
+
+def test_a_backout_writes_nothing(world):
+    put(world)
+    world.did(Backout(unit=1))
+    assert rows(world) == (0, 0)
+    assert world.store.standing.queues["Q"].depth == 0
+
+
+def test_their_own_unit_gets_them(world):
+    put(world, b"first")
+    put(world, b"second")
+    handle = world.did(Open(object_name="Q", options=IN)).handle
+    assert world.did(Get(handle=handle, options=SYNC, unit=1)).data == b"first"
+    assert rows(world) == (2, 2)
+    put(world, b"third")
+    world.did(Commit(unit=1))
+    assert get_all(world) == [b"second", b"third"]
+
+
+@pytest.mark.parametrize("how", ["commit", "crash"])
+def test_committed_ones_survive_a_crash_and_others_do_not(world, how):
+    put(world, b"kept", unit=1)
+    put(world, b"of another", unit=1, as_="other")
+    if how == "commit":
+        world.did(Commit(unit=1))
+    world.crash()
+    assert get_all(world) == ([b"kept"] if how == "commit" else [])
+
+
+def test_message_ids_of_lost_ones_are_not_given_again(world):
+    lost = put(world).msg_id
+    world.crash()
+    assert put(world, unit=0).msg_id > lost
+
+
+def test_a_refused_call_leaves_those_before_it(world):
+    put(world, b"before")
+    refused = world.do(PutMany(q_name="OTHER", bodies=[b"x"] * 9000, options=2, unit=1))
+    assert isinstance(refused, Refused)
+    assert isinstance(put(world, q_name="NONE"), Refused)
+    put(world, b"behind")
+    world.did(Commit(unit=1))
+    assert get_all(world) == [b"before", b"behind"]
+
+
+def test_a_call_that_is_undone_behind_its_write_leaves_those_before_it(world):
+    store = world.store
+    put(world, b"before")
+    (unit_id,) = store._unit_puts._puts
+    store.mark()
+    store._will_write()
+    store._set_savepoint()
+    store._unit_puts.write(unit_id)
+    assert rows(world) == (1, 1)
+    store.undo()
+    assert rows(world) == (0, 0)
+    world.did(Commit(unit=1))
+    assert get_all(world) == [b"before"]
+
+
+@pytest.mark.parametrize("limit", ["count", "bytes"])
+def test_so_many_are_kept_and_no_more(world, monkeypatch, limit):
+    if limit == "count":
+        world.store.leftovers.at_once = 5
+    else:
+        monkeypatch.setattr(unit_puts, "MOST_BYTES", 50)
+    for number in range(13):
+        put(world, b"%010d" % number)
+    assert rows(world)[1] >= 5
+    assert len(world.store._unit_puts._puts.get(1, ())) <= 5
+    world.did(Commit(unit=1))
+    while world.store.has_leftovers:
+        world.qm.housekeeping.scan()
+    assert get_all(world) == [b"%010d" % number for number in range(13)]
+    assert world.store._unit_puts._size == 0
+
+
+def test_a_queue_that_is_deleted_with_them_takes_them_along(world):
+    world.define("MODEL", "QMODEL", definition_type="temporary_dynamic")
+    world.did(Open(object_name="MODEL", options=IN, dynamic_q_name="TEMP"), "owner")
+    world.did(Put(q_name="TEMP", options=2, unit=1))
+    world.disconnect("owner")
+    world.did(Commit(unit=1))
+    assert get_all(world) == []
+    world.restart()
+    assert rows(world) == (0, 0)

@@ -1,0 +1,126 @@
+"""Puts of open units of work, kept in memory until the commit: their rows are written once, as committed ones.
+
+A crash backs them out whether they have rows or not. Whatever looks for them, or needs them on disk, has their rows
+written first, as uncommitted ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.enums import UnitOutcome
+from trigmon.rules.model import changes as c
+
+MOST_BYTES = 8 << 20
+"""Content kept in memory at most, of all units together."""
+_LEAVES_ROWS = {c.BeginUnit, c.SkipUnit, c.TakeMessage, c.RemoveMessage, c.CarryOver}
+"""Changes that neither concern these puts nor their queues: a message that was found has a row."""
+
+Puts = list[c.AddMessage]
+
+
+class UnitPuts:
+    """The puts by unit of work, in order. ``add_rows`` writes rows of puts, of a unit or (0) as committed ones.
+
+    ``is_call_undoable`` returns whether an undo of the call also undoes the rows that are written now.
+    """
+
+    def __init__(
+        self, add_rows: Callable[[Sequence[c.AddMessage], int], None], is_call_undoable: Callable[[], bool]
+    ) -> None:
+        self._add_rows = add_rows
+        self._is_call_undoable = is_call_undoable
+        self._puts: dict[int, Puts] = {}
+        self._size = 0
+        # By unit its puts as they were when the call began: the list, and how many it had.
+        self._before: dict[int, tuple[Puts, int]] = {}
+
+    def to_write(self, change: c.AnyChange, most: int) -> c.AnyChange | None:
+        """Returns the change that is to be written now, behind the rows that it needs; None for a put that is kept.
+
+        ``most``: puts kept of one unit.
+        """
+        if isinstance(change, c.AddMessage):
+            if self._has_room(change, most):
+                self._keep(change)
+                return None
+            self.write(change.unit_id)  # the rows of a unit are written in the order of its puts
+        elif isinstance(change, c.EndUnit):
+            return self._end(change)
+        elif type(change) not in _LEAVES_ROWS:
+            self.write_all()
+        return change
+
+    def write_for(self, unit_id: int, q_name: str) -> None:
+        """Writes the rows that a look of this unit at this queue has to find."""
+        if any(put.q_name == q_name for put in self._puts.get(unit_id, ())):
+            self.write(unit_id)
+
+    def write_all(self) -> None:
+        """Writes the rows of all units."""
+        for unit_id in list(self._puts):
+            self.write(unit_id)
+
+    def write(self, unit_id: int) -> None:
+        """Writes the rows of a unit as uncommitted ones."""
+        if unit_id in self._puts:
+            self._add_rows(self._take(unit_id), unit_id)
+
+    def mark(self) -> None:
+        """Begins a call."""
+        self._before.clear()
+
+    def undo(self) -> None:
+        """Undoes the call."""
+        for unit_id, (puts, count) in self._before.items():
+            self._size -= _size(self._puts.pop(unit_id, []))
+            del puts[count:]
+            if puts:
+                self._puts[unit_id] = puts
+                self._size += _size(puts)
+        self._before.clear()
+
+    def _has_room(self, change: c.AddMessage, most: int) -> bool:
+        """Returns whether a put can be kept: of a unit, not held, and outside groups."""
+        if not change.unit_id or change.is_held or change.descriptor.group_id != NO_ID:
+            return False
+        return len(self._puts.get(change.unit_id, ())) < most and self._size + len(change.data) <= MOST_BYTES
+
+    def _keep(self, change: c.AddMessage) -> None:
+        puts = self._touch(change.unit_id)
+        puts.append(change)
+        self._puts[change.unit_id] = puts
+        self._size += len(change.data)
+
+    def _end(self, change: c.EndUnit) -> c.EndUnit:
+        """Returns the end of a unit without its puts, if all of them are here; else it finds their rows."""
+        unit = change.unit
+        if len(self._puts.get(unit.unit_id, ())) != sum(unit.puts.values()):
+            self.write(unit.unit_id)
+            return change
+        if unit.puts:
+            puts = self._take(unit.unit_id)
+            if change.outcome is UnitOutcome.COMMITTED:
+                self._add_rows(puts, 0)
+        return replace(change, unit=replace(unit, puts={}))
+
+    def _take(self, unit_id: int) -> Puts:
+        puts = self._touch(unit_id)
+        if not self._is_call_undoable():
+            self._before[unit_id] = ([], 0)
+        del self._puts[unit_id]
+        self._size -= _size(puts)
+        return puts
+
+    def _touch(self, unit_id: int) -> Puts:
+        """Returns a unit's puts, after noting them as they were when the call began."""
+        puts = self._puts.get(unit_id, [])
+        self._before.setdefault(unit_id, (puts, len(puts)))
+        return puts
+
+
+def _size(puts: Puts) -> int:
+    return sum(len(put.data) for put in puts)
