@@ -35,8 +35,6 @@ EXCEPTIONS = {
 # Above a limit without a reason to stay so: each is to be taken apart by job.
 CROWDED = (
     "server/turns.py:Turns",
-    "rules/model/facts.py:Wants",
-    "rules/model/facts.py:Facts",
     "rules/model/reservation.py:Reservation",
     "rules/model/stored_messages.py:Selection",
     "monitor/monitor.py:run",

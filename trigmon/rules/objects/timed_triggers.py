@@ -8,7 +8,7 @@ from trigmon.mq.replies import Listing
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.events import SweepDue
-from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
 from trigmon.rules.model.internal_calls import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found, Selection
@@ -17,7 +17,7 @@ from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock
 
 
-def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_awake(call: Awake, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides a start: names queues to check, turns on what a DEPTH queue switched off, judges runs."""
     queues = facts.world.queues if facts.world is not None else ()
     due = tuple(r.number for r in facts.world.reservations if r.due) if facts.world is not None else ()
@@ -29,7 +29,7 @@ def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(Listing(rows=rows), internal_calls=internal_calls, events=(SweepDue(due),) * bool(due))
 
 
-def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_rearmed(call: Rearmed, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides to turn control on, at a start or after a commit, which is occasion 13 where enough messages wait."""
     if facts.queue is None:
         return Decision()
