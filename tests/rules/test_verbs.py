@@ -6,8 +6,7 @@ from typing import get_type_hints
 
 import pytest
 
-from trigmon.rules.model.facts import Facts, WideFacts
-from trigmon.rules.model.state import WIDE
+from trigmon.rules.model.facts import WIDE, Facts, WideFacts
 from trigmon.rules.verbs import VERBS
 
 
@@ -21,7 +20,7 @@ def test_a_verb_gets_the_facts_that_its_functions_require(call):
 
 
 @pytest.mark.parametrize("wants", [wants for wants in WIDE if WIDE[wants] is not WideFacts], ids=lambda w: w.__name__)
-def test_runs_are_asked_for_by_wide_verbs_alone(wants):
+def test_all_objects_and_runs_are_asked_for_by_wide_verbs_alone(wants):
     asking = [call for call, verb in VERBS.items() if get_type_hints(verb.wants)["return"] is wants]
     assert asking
     assert all(VERBS[call].is_wide for call in asking)

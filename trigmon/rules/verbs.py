@@ -42,7 +42,7 @@ from trigmon.rules.messages.get import look_for_get, look_for_get_many
 from trigmon.rules.messages.put import decide_deliver, decide_put, decide_put_many
 from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout, decide_commit, decide_outcome
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import LedgerWants, RunWants, Wants
+from trigmon.rules.model.facts import LedgerWants, RunWants, Wants, WorldWants
 from trigmon.rules.model.internal_calls import (
     Abandon,
     Attend,
@@ -184,12 +184,12 @@ def _nothing(call: Any, connection: int) -> Wants:
     return Wants(connection)
 
 
-def _everything(call: Any, connection: int) -> Wants:
-    return Wants(connection, everything=True)
+def _everything(call: Any, connection: int) -> WorldWants:
+    return WorldWants(connection)
 
 
-def _group(call: calls.DisplayGroup, connection: int) -> Wants:
-    return Wants(connection, everything=True, of_group=True)
+def _group(call: calls.DisplayGroup, connection: int) -> WorldWants:
+    return WorldWants(connection, of_group=True)
 
 
 def _open(call: calls.Open, connection: int) -> Wants:
@@ -201,14 +201,14 @@ def _new_queue(call: MakeQueue, connection: int) -> Wants:
     return Wants(connection, call.definition.name)
 
 
-def _definition(call: Any, connection: int) -> Wants:
+def _definition(call: Any, connection: int) -> WorldWants:
     object_type = object_type_of(call.object_type)
     like = ""
     if isinstance(call, calls.Define):
         like = call.like or DEFAULT_OBJECTS.get(object_type, "")
         if not call.like and call.name == like:
             like = ""
-    return Wants(connection, call.name, object_type, like=like, everything=True)
+    return WorldWants(connection, call.name, object_type, like=like)
 
 
 def _dead_letter(call: Any, connection: int) -> Wants:
@@ -231,8 +231,8 @@ def _send_back(call: SendBack, connection: int) -> Wants:
     return Wants(connection, call.to_q_name)
 
 
-def _dead_letters(call: Any, connection: int) -> Wants:
-    return Wants(connection, call.q_name, everything=True, dead_letter=not call.q_name)
+def _dead_letters(call: Any, connection: int) -> WorldWants:
+    return WorldWants(connection, call.q_name, dead_letter=not call.q_name)
 
 
 def _move(call: calls.Move, connection: int) -> Wants:

@@ -37,12 +37,16 @@ class Wants(msgspec.Struct, frozen=True):
     like: str = ""
     client_id: str = ""
     unit: int = 0
-    everything: bool = False
     dead_letter: bool = False  # the queue that DEADQ names
     q_mgr_name: str = ""  # where object_name is: at another queue manager than this, its transmission queue is meant
     context: int = 0  # a handle whose saved context is passed on
     reservation: int = 0
-    of_group: bool = False  # the members of the group, and what each has of its queues
+
+
+class WorldWants(Wants, frozen=True):
+    """Asks for every object: :class:`WorldFacts`."""
+
+    of_group: bool = False  # the members of the group too, and what each has of its queues
 
 
 class RunWants(Wants, frozen=True):
@@ -135,8 +139,6 @@ class WideFacts(Facts, frozen=True):
     of_group: AnyDefinition | None = None  # the definition of this name and type that each member has a copy of
     served: tuple[Neighbour, ...] = ()
     under_way: int = 0  # as of a Neighbour
-    world: World | None = None
-    members: Group | None = None  # the members of the group
     outcome: int = 0  # of a unit of work
     pauses: tuple[Paused, ...] = ()
     cancelling: tuple[tuple[str, str], ...] = ()  # the runs that their monitors are to end, each with its monitor
@@ -146,6 +148,13 @@ class WideFacts(Facts, frozen=True):
     handles_of_user: int = 0  # open by the connection's user, where there is a limit
     dynamic_of_user: int = 0  # that user's dynamic queues, where there is a limit
     reservations_of_user: int = 0  # that user's open reservations, where there is a limit
+
+
+class WorldFacts(WideFacts, frozen=True, kw_only=True):
+    """What a verb gets that concerns all objects (:class:`WorldWants`)."""
+
+    world: World
+    members: Group | None = None  # the members of the group
 
 
 class RunFacts(WideFacts, frozen=True):
@@ -166,3 +175,12 @@ class LedgerFacts(WideFacts, frozen=True):
     lines: tuple[Line, ...] = ()
     unread: tuple[str, ...] = ()  # initiation queues of the listed runs that no monitor reads
     outdated: tuple[str, ...] = ()  # runs that the ledger need not keep any longer
+
+
+WIDE: dict[type[Wants], type[WideFacts]] = {
+    Wants: WideFacts,
+    WorldWants: WorldFacts,
+    RunWants: RunFacts,
+    LedgerWants: LedgerFacts,
+}
+"""The facts that a wide verb gets, by what it wants."""

@@ -28,15 +28,15 @@ from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import (
+    WIDE,
     Facts,
-    LedgerFacts,
-    LedgerWants,
     Neighbour,
     RunFacts,
     RunWants,
     Wants,
     WideFacts,
     World,
+    WorldWants,
     recovers_all,
 )
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts, Transmission, UnitFacts
@@ -46,8 +46,6 @@ from trigmon.rules.model.run_facts import Cause, Line, Paused, Serving
 from trigmon.rules.model.transitions import FOLLOW
 
 _GONE = object()
-WIDE: dict[type[Wants], type[WideFacts]] = {Wants: WideFacts, RunWants: RunFacts, LedgerWants: LedgerFacts}
-"""The facts that a wide verb gets, by what it wants."""
 
 
 class _Meant(NamedTuple):
@@ -220,19 +218,20 @@ class Standing:
         if facts.handle is not None:
             # An alias is inquired of and set itself, whatever it was opened for besides.
             object_type, name = facts.handle.object_type, facts.handle.object_name
+        is_of_all = isinstance(wants, WorldWants)
+        more: dict[str, Any] = {"world": self.world()} if is_of_all else {}
         return replace(
-            WIDE[type(wants)](*astuple(facts)),
+            WIDE[type(wants)](*astuple(facts), **more),
             named=self.definition(object_type, name) if object_type is not None else None,
             of_group=self.of_group.get((object_type, name)) if object_type is not None else None,
             like=self.definition(object_type, wants.like) if object_type is not None and wants.like else None,
             target_exists=self._is_queue(wants.target) if wants.target else facts.target_exists,
             target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,
             served=self._served(facts.queue.definition.name if facts.queue is not None else name),
-            world=self.world() if wants.everything else None,
             pauses=tuple(self.pauses.values()),
             cancelling=tuple(self.cancelling.items()),
-            causes=tuple(self.causes.values()) if wants.everything else (),
-            serves=tuple(self.running.values()) if wants.everything else (),
+            causes=tuple(self.causes.values()) if is_of_all else (),
+            serves=tuple(self.running.values()) if is_of_all else (),
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
             handles_of_user=self._handles_of(facts.connection),
             dynamic_of_user=self._dynamic_of(facts.connection),

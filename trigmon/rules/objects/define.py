@@ -27,7 +27,7 @@ from trigmon.mq.replies import Counted, Done
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
+from trigmon.rules.model.facts import Facts, Neighbour, WideFacts, WorldFacts
 from trigmon.rules.model.group_changes import DropGroupDefinition, SetGroupDefinition
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import Deliver, TakeCopy
@@ -50,7 +50,7 @@ _CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {ObjectType.
 """The check of a definition as a whole, given the attributes that the command named; raises AttrValueError."""
 
 
-def decide_define(call: Define, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_define(call: Define, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides DEFINE: a new object, or with ``replace`` an old one, its attributes not named set to their defaults."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
@@ -86,7 +86,7 @@ def decide_define(call: Define, facts: WideFacts, found: Found | None, now: int,
     return _set(facts, object_type, definition, now, ids)
 
 
-def decide_alter(call: Alter, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_alter(call: Alter, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides ALTER: only what is named changes."""
     object_type = object_type_of(call.object_type)
     values = read_attributes(object_type, call.name, call.attributes)
@@ -100,7 +100,7 @@ def decide_alter(call: Alter, facts: WideFacts, found: Found | None, now: int, i
     return _set(facts, object_type, changed, now, ids)
 
 
-def decide_delete(call: Delete, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_delete(call: Delete, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
@@ -117,13 +117,13 @@ def decide_delete(call: Delete, facts: WideFacts, found: Found | None, now: int,
             raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
     elif object_type is ObjectType.QMGR:
         raise ObjectTypeError("a queue manager cannot be deleted by a command")
-    elif facts.world is not None and any(_uses(handle, object_type, call.name) for handle in facts.world.handles):
+    elif any(_uses(handle, object_type, call.name) for handle in facts.world.handles):
         raise ObjectInUse(f"{where} is open")
     is_temporary = getattr(definition, "definition_type", None) is DefinitionType.TEMPORARY_DYNAMIC
     return Decision(Done(), [DropDefinition(object_type, call.name, is_temporary)])
 
 
-def decide_take_copy(call: TakeCopy, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_take_copy(call: TakeCopy, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides the member's copy of a group definition, as DEFINE REPLACE QSGDISP(COPY) makes it, or its deletion.
 
     A name that is otherwise taken here stays what it is; a copy that is in use or holds messages stays as well.
@@ -201,7 +201,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
     return Decision(reply, changes, internal_calls)
 
 
-def _set(facts: WideFacts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
+def _set(facts: WorldFacts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
     """Returns the decision to write a definition; a local queue's may be an occasion. A group's is copied later."""
     if disposition(definition) is QsgDisp.GROUP:
         return Decision(Done(), [SetGroupDefinition(object_type, definition)])
@@ -211,11 +211,9 @@ def _set(facts: WideFacts, object_type: ObjectType, definition: Any, now: int, i
     return Decision(Done(), [SetDefinition(object_type, definition)])
 
 
-def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: WideFacts) -> Neighbour:
+def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: WorldFacts) -> Neighbour:
     """Returns the queue with the process and the initiation queue that its new definition names."""
     world = facts.world
-    if world is None:
-        raise AssertionError("a definition wants everything")
     process = next((p for p in world.processes if p.name == definition.process_name), None)
     initiation = next((q for q in world.queues if q.definition.name == definition.initiation_q_name), None)
     return Neighbour(queue, process, initiation)

@@ -17,7 +17,7 @@ from trigmon.mq.replies import Done, Listing
 from trigmon.rules.model.changes import AnyChange, DropPause, SetCause, SetPause
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import OperatorAsked
-from trigmon.rules.model.facts import Facts, Wants, WideFacts
+from trigmon.rules.model.facts import Facts, WideFacts, WorldFacts, WorldWants
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.run_facts import Cause, Paused
@@ -27,15 +27,15 @@ QUEUE, PROCESS, EVERYTHING = "queue", "process", "everything"
 LONGEST_REASON = 256
 
 
-def wants_pause(call: Pause | Resume, connection: int) -> Wants:
+def wants_pause(call: Pause | Resume, connection: int) -> WorldWants:
     """Returns the wanted facts: a queue's name is resolved, so an alias pauses its base queue; others have none."""
-    return Wants(connection, call.name if call.what == QUEUE else "", everything=True)
+    return WorldWants(connection, call.name if call.what == QUEUE else "")
 
 
-def decide_pause(call: Pause, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_pause(call: Pause, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Pauses starting from now on. An earlier pause keeps its user and reason: it is not overwritten."""
     what, name = _subject(call, facts)
-    processes = facts.world.processes if facts.world is not None else ()
+    processes = facts.world.processes
     if what == PROCESS and all(process.name != name for process in processes):
         raise UnknownObjectName(f"PROCESS({name})")
     reason = checked_reason(call.reason)
