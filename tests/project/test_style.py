@@ -34,8 +34,6 @@ EXCEPTIONS = {
 }
 # Above a limit without a reason to stay so: each is to be taken apart by job.
 CROWDED = (
-    "rules/model/facts.py:Wants",
-    "rules/model/facts.py:Facts",
     "monitor/programs.py",
     "monitor/programs.py:Programs",
     "store/memory/group.py:Membership",

@@ -9,7 +9,7 @@ from trigmon.mq.attributes import LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.enums import QsgDisp, TriggerControl, TriggerType
 from trigmon.qmgr.ids import Counter
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import WideFacts
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.internal_calls import JudgeShared
 from trigmon.rules.model.queue_facts import QueueFacts
@@ -38,7 +38,7 @@ def queue(trigger_type: TriggerType, readers: int, others: int) -> QueueFacts:
 def judged(now: QueueFacts, before: QueueFacts) -> Decision:
     connection = ConnectionFacts(1, "c", "a", "u", 1)
     q_mgr = QueueManagerDefinition(name="QM1")
-    facts = Facts(q_mgr, connection, queue=now, judged=before, process=Process(name="P"), initiation=INITIATION)
+    facts = WideFacts(q_mgr, connection, queue=now, judged=before, process=Process(name="P"), initiation=INITIATION)
     return decide_judge_shared(JudgeShared(q_name="Q", acted=True), facts, None, 0, Counter("QM1", 1))
 
 

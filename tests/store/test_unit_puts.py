@@ -103,7 +103,8 @@ def test_a_call_that_is_undone_behind_its_write_leaves_those_before_it(world):
     (unit_id,) = store._unit_puts._puts
     store.mark()
     store._will_write()
-    store._set_savepoint()
+    store._run_sql("SAVEPOINT call")
+    store._in_call = True
     store._unit_puts.write(unit_id)
     assert rows(world) == (1, 1)
     store.undo()

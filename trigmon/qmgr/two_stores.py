@@ -21,7 +21,7 @@ from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes, handle_changes
-from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.facts import Facts, Wants, WorldWants
 from trigmon.rules.model.group_members import Group, Holding, Member
 from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue
@@ -201,9 +201,10 @@ class TwoStores:
         A name that is new to the member may be known in the group.
         """
         facts = self._own.facts(wants, is_wide)
-        if wants.of_group or (wants.object_name and facts.queue is None):
+        of_group = isinstance(wants, WorldWants) and wants.of_group
+        if of_group or (wants.object_name and facts.queue is None):
             self._must_be_entered()
-        return replace(facts, members=self._group()) if wants.of_group else facts
+        return replace(facts, members=self._group()) if of_group else facts
 
     def find(self, selection: Selection) -> Found:
         """See the port: in the store of the queue."""

@@ -16,7 +16,7 @@ from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Done, Listing, Values
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, World
+from trigmon.rules.model.facts import Facts, WideFacts, World, WorldFacts
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
@@ -28,9 +28,9 @@ from trigmon.rules.runs.pause import paused
 from trigmon.rules.runs.pause import rows as pause_rows
 
 
-def decide_display(call: Display, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists objects by generic name, in the order of their names, a slice at a time."""
-    world = _world(facts)
+    world = facts.world
     wanted = QUEUE_KINDS if call.object_type == "queue" else (object_type_of(call.object_type),)
     objects = (
         each
@@ -63,16 +63,18 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
         yield from ((definition.name, kind, definition, None) for definition in definitions)
 
 
-def _paused(kind: ObjectType, definition: Any, facts: Facts) -> dict[str, str]:
+def _paused(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, str]:
     """Returns the pause of what this queue triggers, or of this process, for a person; blank for none."""
     if kind is ObjectType.QLOCAL:
         return {"paused": paused(facts, definition.name, definition.process_name)}
     return {"paused": paused(facts, None, definition.name)} if kind is ObjectType.PROCESS else {}
 
 
-def decide_display_handles(call: DisplayHandles, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_display_handles(
+    call: DisplayHandles, facts: WorldFacts, found: Found | None, now: int, ids: Ids
+) -> Decision:
     """Lists the handles of queues: which application has each open, and how."""
-    world = _world(facts)
+    world = facts.world
     people = {connection.connection: connection for connection in world.connections}
     rows = []
     for handle in world.handles:
@@ -103,9 +105,9 @@ def _input(handle: HandleFacts) -> str:
     return "shared" if handle.options & OpenOption.INPUT_SHARED else "no"
 
 
-def decide_status(call: Status, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_status(call: Status, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Returns the queue manager at a glance; :func:`complete_status` adds what only its process knows."""
-    world = _world(facts)
+    world = facts.world
     values: dict[str, Any] = {
         **shown(ObjectType.QMGR, facts.q_mgr),
         "q_mgr_name": facts.q_mgr.name,
@@ -153,12 +155,6 @@ def _initiation_queues(world: World) -> list[dict[str, Any]]:
 def decide_ping(call: Ping, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Answers, and does nothing else."""
     return Decision(Done())
-
-
-def _world(facts: Facts) -> World:
-    if facts.world is None:
-        raise AssertionError("this verb wants everything")
-    return facts.world
 
 
 def outcome_of(recorded: dict[int, UnitOutcome], unit: int) -> UnitOutcome:

@@ -7,12 +7,12 @@ from typing import Any
 from trigmon.mq.calls import DisplayGroup
 from trigmon.mq.replies import Values
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.group_members import Holding, Member
 from trigmon.rules.model.stored_messages import Found
 
 
-def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_display_group(call: DisplayGroup, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Returns the group as this member sees it: its members, the recovered ones, the last first, and its queues."""
     values: dict[str, Any] = {"q_mgr_name": facts.q_mgr.name, "group": facts.group, "now_ms": now}
     group = facts.members
@@ -30,7 +30,7 @@ def decide_display_group(call: DisplayGroup, facts: Facts, found: Found | None, 
                 "uncommitted_gets": queue.uncommitted_gets,
                 "members": [holding_row(each) for each in group.holdings if each.q_name == queue.definition.name],
             }
-            for queue in (facts.world.queues if facts.world is not None else ())
+            for queue in facts.world.queues
             if queue.shared is not None
         ]
     return Decision(Values(values=values))

@@ -11,7 +11,7 @@ from trigmon.mq.errors import PriorityError
 from trigmon.mq.replies import Explained
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, WideFacts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
@@ -44,7 +44,7 @@ def complete_explain(call: Explain, reply: Explained, manager: ManagerState) -> 
     return replace(reply, values=values, last=manager.last_verdicts(reply.q_name))
 
 
-def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_explain(call: Explain, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Returns the verdict on a put of a message of this priority; nothing changes."""
     queue, _ = base_queue(call.q_name, facts)
     opened = facts.alias or facts.remote or queue.definition
@@ -68,7 +68,7 @@ def decide_explain(call: Explain, facts: Facts, found: Found | None, now: int, i
 
 
 def _values(
-    situation: Situation, facts: Facts, queue: QueueFacts, priority: int, found: Found | None
+    situation: Situation, facts: WideFacts, queue: QueueFacts, priority: int, found: Found | None
 ) -> dict[str, Any]:
     """Returns the values by name that the answer shows beside the conditions."""
     definition, applied = queue.definition, situation.queue.definition

@@ -19,7 +19,7 @@ from trigmon.mq.enums import TriggerType
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.changes import AnyChange, StampTrigger
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
 from trigmon.rules.model.group_changes import NoteJudged
 from trigmon.rules.model.internal_calls import JudgeMoved, JudgeShared, RecordJudged, TakeCopy
 from trigmon.rules.model.queue_facts import QueueFacts
@@ -57,7 +57,7 @@ def decide_record_judged(call: RecordJudged, facts: Facts, found: Found | None, 
     return Decision(changes=[NoteJudged(name) for name in call.q_names])
 
 
-def decide_judge_shared(call: JudgeShared, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_judge_shared(call: JudgeShared, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Writes the trigger messages due on this member for what happened to a shared queue."""
     queue = facts.queue
     if queue is None or queue.shared is None:

@@ -43,7 +43,7 @@ from trigmon.rules.messages.put import decide_deliver, decide_put
 from trigmon.rules.messages.put_many import decide_put_many
 from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout, decide_commit, decide_outcome
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.facts import LedgerWants, RunWants, Wants, WorldWants
 from trigmon.rules.model.internal_calls import (
     Abandon,
     Attend,
@@ -136,8 +136,9 @@ from trigmon.rules.runs.run_ledger import (
 )
 from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_shared, decide_record_judged
 
-Decide = Callable[[Any, Facts, Found | None, int, Ids], Decision]
-LookFor = Callable[[Any, Facts, int], Selection | None]
+# Each function names the types of its call and its facts; tests/rules/test_verbs.py holds that it gets these facts.
+Decide = Callable[[Any, Any, Found | None, int, Ids], Decision]
+LookFor = Callable[[Any, Any, int], Selection | None]
 Complete = Callable[[Any, Any, ManagerState], Reply]
 """Adds to a reply what only the queue manager's process knows."""
 
@@ -149,7 +150,7 @@ class Verb(msgspec.Struct, frozen=True):
     decide: Decide
     look_for: LookFor | None = None
     complete: Complete | None = None
-    fired_by: Callable[[Wants], tuple[str, str]] | None = None  # the queue and the occasion whose last verdict it wants
+    fired_by: Callable[[Any], tuple[str, str]] | None = None  # the queue and the occasion whose last verdict it wants
     put_unit: Callable[[Any], int] | None = None  # the unit of work that a refused put is noted in; 0 for none
     is_wide: bool = False  # it asks for more than a message's neighbourhood
     is_administrative: bool = False  # for administrators only
@@ -184,12 +185,12 @@ def _nothing(call: Any, connection: int) -> Wants:
     return Wants(connection)
 
 
-def _everything(call: Any, connection: int) -> Wants:
-    return Wants(connection, everything=True)
+def _everything(call: Any, connection: int) -> WorldWants:
+    return WorldWants(connection)
 
 
-def _group(call: calls.DisplayGroup, connection: int) -> Wants:
-    return Wants(connection, everything=True, of_group=True)
+def _group(call: calls.DisplayGroup, connection: int) -> WorldWants:
+    return WorldWants(connection, of_group=True)
 
 
 def _open(call: calls.Open, connection: int) -> Wants:
@@ -201,14 +202,14 @@ def _new_queue(call: MakeQueue, connection: int) -> Wants:
     return Wants(connection, call.definition.name)
 
 
-def _definition(call: Any, connection: int) -> Wants:
+def _definition(call: Any, connection: int) -> WorldWants:
     object_type = object_type_of(call.object_type)
     like = ""
     if isinstance(call, calls.Define):
         like = call.like or DEFAULT_OBJECTS.get(object_type, "")
         if not call.like and call.name == like:
             like = ""
-    return Wants(connection, call.name, object_type, like=like, everything=True)
+    return WorldWants(connection, call.name, object_type, like=like)
 
 
 def _dead_letter(call: Any, connection: int) -> Wants:
@@ -231,8 +232,8 @@ def _send_back(call: SendBack, connection: int) -> Wants:
     return Wants(connection, call.to_q_name)
 
 
-def _dead_letters(call: Any, connection: int) -> Wants:
-    return Wants(connection, call.q_name, everything=True, dead_letter=not call.q_name)
+def _dead_letters(call: Any, connection: int) -> WorldWants:
+    return WorldWants(connection, call.q_name, dead_letter=not call.q_name)
 
 
 def _move(call: calls.Move, connection: int) -> Wants:
@@ -251,24 +252,24 @@ def _put_off(call: PutOff, connection: int) -> Wants:
     return Wants(connection, call.to_q_name, dead_letter=not call.to_q_name, reservation=call.reservation)
 
 
-def _run(call: Any, connection: int) -> Wants:
-    return Wants(connection, run_id=call.run_id)
+def _run(call: Any, connection: int) -> RunWants:
+    return RunWants(connection, run_id=call.run_id)
 
 
-def _new_run(call: calls.RecordRun, connection: int) -> Wants:
-    return Wants(connection, run_id=call.run_id, run_of=read_run(call.record))
+def _new_run(call: calls.RecordRun, connection: int) -> RunWants:
+    return RunWants(connection, run_id=call.run_id, run_of=read_run(call.record))
 
 
-def _lines(call: calls.StartRuns, connection: int) -> Wants:
-    return Wants(connection, line_of=call.initiation_q, limit=max(1, min(call.limit, MOST_AT_ONCE)))
+def _lines(call: calls.StartRuns, connection: int) -> LedgerWants:
+    return LedgerWants(connection, line_of=call.initiation_q, limit=max(1, min(call.limit, MOST_AT_ONCE)))
 
 
-def _runs(call: calls.Runs, connection: int) -> Wants:
-    return Wants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
+def _runs(call: calls.Runs, connection: int) -> LedgerWants:
+    return LedgerWants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
 
-def _prune(call: Prune, connection: int) -> Wants:
-    return Wants(connection, keep_count=call.keep_count, ended_before_ms=call.ended_before_ms)
+def _prune(call: Prune, connection: int) -> LedgerWants:
+    return LedgerWants(connection, keep_count=call.keep_count, ended_before_ms=call.ended_before_ms)
 
 
 VERBS: dict[type[calls.Call], Verb] = {

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.display import outcome_of
-from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts
 from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Line, Serving
@@ -51,24 +51,27 @@ class BaseStore(ABC):
         facts = self.standing.facts(wants)
         if not is_wide:
             return facts
-        facts = self.standing.wider(facts, wants)
+        wide = self.standing.wider(facts, wants)
         if wants.client_id:
-            facts = replace(facts, outcome=int(self._outcome(wants.client_id, wants.unit)))
-        if wants.run_id:
-            facts = self._about_run(facts, wants)
-        if wants.reservation and facts.reservation is None:
-            facts = replace(facts, reservation=self._ended(wants.reservation))
+            wide = replace(wide, outcome=int(self._outcome(wants.client_id, wants.unit)))
+        if wants.reservation and wide.reservation is None:
+            wide = replace(wide, reservation=self._ended(wants.reservation))
+        if isinstance(wants, RunWants) and isinstance(wide, RunFacts):
+            return self._about_run(wide, wants)
+        if isinstance(wants, LedgerWants):
+            return self._about_ledger(wide, wants)
+        return wide
+
+    def _about_ledger(self, facts: WideFacts, wants: LedgerWants) -> WideFacts:
         if wants.line_of is not None:
-            facts = replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
-        elif wants.limit:
+            return replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
+        if wants.limit:
             runs = tuple(self._runs(wants.where or {}, wants.before, wants.limit))
             causes, unread = tuple(self.standing.causes.values()), self.standing.unread(runs)
-            facts = replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
-        if wants.keep_count >= 0:
-            facts = replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
-        return facts
+            return replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
+        return replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
 
-    def _about_run(self, facts: Facts, wants: Wants) -> Facts:
+    def _about_run(self, facts: RunFacts, wants: RunWants) -> RunFacts:
         run = self._run(wants.run_id)
         facts = self.standing.about_run(facts, run, wants)
         line = (run or wants.run_of or NO_RUN).line

@@ -24,7 +24,7 @@ from trigmon.rules.dead_letters.backout_requeue import backouts_before, moved, u
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, WorldFacts
 from trigmon.rules.model.internal_calls import SendBack
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive
@@ -81,7 +81,7 @@ def look_for_dead_letters(call: AnySift, facts: Facts, now: int) -> Selection:
     return Selection(queue.definition.name, now, limit=SLICE, after=after, msg_id=call.where.msg_id or None)
 
 
-def decide_dead_letters(call: DeadLetters, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_dead_letters(call: DeadLetters, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists what fits."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
     rows = [_row(letter, _way_back(letter, facts), now) for letter in chosen]
@@ -90,7 +90,7 @@ def decide_dead_letters(call: DeadLetters, facts: Facts, found: Found | None, no
     return Decision(replace(reply, rows=rows), discards, reports)
 
 
-def decide_retry(call: RetryDeadLetters, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_retry(call: RetryDeadLetters, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Sends back what fits, each in a step of its own: one that is refused stays, and the others go."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
     ways = [WayBack(call.to_q_name) if call.to_q_name else _way_back(letter, facts) for letter in chosen]
@@ -123,7 +123,7 @@ def decide_send_back(call: SendBack, facts: Facts, found: Found | None, now: int
         return Decision(Refused(reason=int(error.reason), about=error.about))
 
 
-def decide_discard(call: DiscardDeadLetters, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_discard(call: DiscardDeadLetters, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Deletes what fits."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
     return Decision(reply, [*discards, *(RemoveMessage(letter.message) for letter in chosen)], reports)
@@ -143,7 +143,7 @@ def _queue(call: AnySift, facts: Facts) -> QueueFacts:
 
 
 def _sifted(
-    call: AnySift, facts: Facts, found: Found | None, now: int
+    call: AnySift, facts: WorldFacts, found: Found | None, now: int
 ) -> tuple[list[Letter], Sifted, list[AnyChange], list[Call]]:
     """Returns those of a slice that fit, at most so many, with the answer's rows, the discards and the reports."""
     queue = _queue(call, facts)
@@ -186,7 +186,7 @@ def _letter(message: StoredMessage) -> Letter:
     return Letter(message, header, rejection, descriptor, data)
 
 
-def _fits(letter: Letter, where: Sieve, facts: Facts) -> bool:
+def _fits(letter: Letter, where: Sieve, facts: WorldFacts) -> bool:
     if where.reason and letter.reason != where.reason:
         return False
     if where.since_ms and letter.dead_ms < where.since_ms:
@@ -196,12 +196,12 @@ def _fits(letter: Letter, where: Sieve, facts: Facts) -> bool:
     return not where.dest_q_name or _dest(letter, facts) == where.dest_q_name
 
 
-def _dest(letter: Letter, facts: Facts) -> str:
+def _dest(letter: Letter, facts: WorldFacts) -> str:
     """Returns the queue it was meant for, of whichever queue manager."""
     return letter.header.dest_q_name if letter.header is not None else _way_back(letter, facts).q_name
 
 
-def _way_back(letter: Letter, facts: Facts) -> WayBack:
+def _way_back(letter: Letter, facts: WorldFacts) -> WayBack:
     header = letter.header
     if header is not None:
         if header.dest_q_mgr_name not in ("", facts.q_mgr.name):
@@ -220,10 +220,8 @@ def _way_back(letter: Letter, facts: Facts) -> WayBack:
     return WayBack("", Reason.DLH_ERROR, f"it has no header, and no queue has BOQNAME({name})")
 
 
-def _sources(q_name: str, facts: Facts) -> list[str]:
+def _sources(q_name: str, facts: WorldFacts) -> list[str]:
     """Returns the queues whose BOQNAME leads to this one, by name."""
-    if facts.world is None:
-        raise AssertionError("this verb wants everything")
     names = {q_name, *(alias.name for alias in facts.world.aliases if alias.base_q_name == q_name)}
     definitions = (queue.definition for queue in facts.world.queues if not queue.is_deleted)
     return sorted(d.name for d in definitions if d.backout_requeue_q_name in names and d.name != q_name)

@@ -19,7 +19,7 @@ from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import ScanDue
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, WorldFacts
 from trigmon.rules.model.internal_calls import Expire, LookThrough
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import Found, Selection
@@ -36,16 +36,14 @@ def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> Me
     return descriptor
 
 
-def decide_refresh(call: Refresh, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_refresh(call: Refresh, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides REFRESH QMGR TYPE(EXPIRY): the queues of this generic name are to be scanned, after the reply."""
-    queues = facts.world.queues if facts.world is not None else ()
-    return _to_scan(queue.definition.name for queue in queues if matches(queue.definition.name, call.name))
+    return _to_scan(queue.definition.name for queue in facts.world.queues if matches(queue.definition.name, call.name))
 
 
-def decide_look_through(call: LookThrough, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_look_through(call: LookThrough, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides the same for all queues, at a start and each EXPRYINT. One member of the group scans the shared ones."""
-    queues = facts.world.queues if facts.world is not None else ()
-    return _to_scan(queue.definition.name for queue in queues if call.shared or queue.shared is None)
+    return _to_scan(queue.definition.name for queue in facts.world.queues if call.shared or queue.shared is None)
 
 
 def _to_scan(names: Iterable[str]) -> Decision:

@@ -14,7 +14,7 @@ from trigmon.mq.replies import Done, OutcomeWas
 from trigmon.rules.messages.skip_backout import LARGEST_UNIT, carried_over, without_marked
 from trigmon.rules.model.changes import AnyChange, BeginUnit, EndUnit, SkipUnit
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, WideFacts
 from trigmon.rules.model.internal_calls import Abandon, Reap
 from trigmon.rules.model.stored_messages import Found
 
@@ -92,7 +92,7 @@ def _end(unit: int, facts: Facts, outcome: UnitOutcome, now: int) -> Decision:
     return Decision(Done(), [SkipUnit(connection.connection, unit, connection.client_id, outcome, now)])
 
 
-def decide_outcome(call: Outcome, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_outcome(call: Outcome, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides the query of a unit's outcome: what is on record, or that it is open, or that it is not known."""
     return Decision(OutcomeWas(outcome=UnitOutcome(facts.outcome)))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.errors import HandleNotAvailable, NotAuthorized, ResourceProblem
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import WideFacts
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.reservation import Reservation
 
@@ -58,7 +58,7 @@ def check_may_delete(definition: LocalQueue, connection: ConnectionFacts) -> Non
         )
 
 
-def check_handles(facts: Facts) -> None:
+def check_handles(facts: WideFacts) -> None:
     """Raises HandleNotAvailable (2017) at the limit of handles: of the connection, or of its user over all of them."""
     connection = facts.connection
     if len(connection.handles) >= facts.q_mgr.max_handles:
@@ -70,7 +70,7 @@ def check_handles(facts: Facts) -> None:
         )
 
 
-def check_dynamic_queues(facts: Facts) -> None:
+def check_dynamic_queues(facts: WideFacts) -> None:
     """Raises ResourceProblem (2102) at the limit of dynamic queues of a user."""
     connection = facts.connection
     if 0 < connection.max_dynamic_queues <= facts.dynamic_of_user:
@@ -80,7 +80,7 @@ def check_dynamic_queues(facts: Facts) -> None:
         )
 
 
-def check_reservations(facts: Facts) -> None:
+def check_reservations(facts: WideFacts) -> None:
     """Raises ResourceProblem (2102) at the limit of reservations of a user."""
     connection = facts.connection
     if 0 < connection.max_reservations <= facts.reservations_of_user:

@@ -37,20 +37,34 @@ class Wants(msgspec.Struct, frozen=True):
     like: str = ""
     client_id: str = ""
     unit: int = 0
-    run_id: str = ""
-    everything: bool = False
     dead_letter: bool = False  # the queue that DEADQ names
+    q_mgr_name: str = ""  # where object_name is: at another queue manager than this, its transmission queue is meant
+    context: int = 0  # a handle whose saved context is passed on
+    reservation: int = 0
+
+
+class WorldWants(Wants, frozen=True):
+    """Asks for every object: :class:`WorldFacts`."""
+
+    of_group: bool = False  # the members of the group too, and what each has of its queues
+
+
+class RunWants(Wants, frozen=True):
+    """Asks for one run: :class:`RunFacts`."""
+
+    run_id: str = ""
+    run_of: Run | None = None  # a run that is to be written
+
+
+class LedgerWants(Wants, frozen=True):
+    """Asks for recorded runs: :class:`LedgerFacts`."""
+
     where: dict[str, object] | None = None
     before: str = ""
     limit: int = 0
-    q_mgr_name: str = ""  # where object_name is: at another queue manager than this, its transmission queue is meant
-    context: int = 0  # a handle whose saved context is passed on
+    line_of: str | None = None  # the held runs from an initiation queue, the first of each line up to limit
     keep_count: int = -1  # not negative: ended runs, the oldest beyond so many
     ended_before_ms: int = 0  # and those that ended before
-    run_of: Run | None = None  # a run that is to be written
-    line_of: str | None = None  # the held runs from an initiation queue, the first of each line up to limit
-    reservation: int = 0
-    of_group: bool = False  # the members of the group, and what each has of its queues
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -92,7 +106,7 @@ class World(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The neighbourhood of one call."""
+    """The neighbourhood of one call: what every verb gets."""
 
     q_mgr: QueueManagerDefinition
     connection: ConnectionFacts
@@ -107,37 +121,66 @@ class Facts(msgspec.Struct, frozen=True):
     model: ModelQueue | None = None
     transmission: Transmission | None = None
     deleted: tuple[str, ...] = ()  # the queues that are logically deleted
-    target_q_name: str = ""
-    named: AnyDefinition | None = None
-    like: AnyDefinition | None = None
-    served: tuple[Neighbour, ...] = ()
-    outcome: int = 0  # of a unit of work
-    run: Run | None = None  # with it come its queue and process, cause, itself, connected, held
-    runs: tuple[Run, ...] = ()
-    world: World | None = None
     context: HandleFacts | None = None
-    pauses: tuple[Paused, ...] = ()
-    cancelling: tuple[tuple[str, str], ...] = ()  # the runs that their monitors are to end, each with its monitor
-    outdated: tuple[str, ...] = ()  # runs that the ledger need not keep any longer
     serving: Serving | None = None  # the run that the connection's program is
-    serves: tuple[Serving, ...] = ()  # all that are due or have programs
-    itself: Serving | None = None  # what the run is doing
-    cause: Cause | None = None
-    causes: tuple[Cause, ...] = ()
-    connected: int = 0  # how many connections the run has
-    held: int = 0  # how many runs of its line are held
-    waiting: Run | None = None  # with a new run the last of those
-    lines: tuple[Line, ...] = ()
-    fired: tuple[str, ...] = ()  # what held when a new run's queue fired
-    unread: tuple[str, ...] = ()  # initiation queues of the listed runs that no monitor reads
+    connected: int = 0  # how many connections that run has; in RunFacts, the run asked for
     reservation: Reservation | None = None  # the one asked for
-    reservations: tuple[Reservation, ...] = ()  # those of the queue
     group: str = ""  # the queue-sharing group, if any
     judged: QueueFacts | None = None  # how a shared queue stood when this member last judged it
     is_ambiguous: bool = False  # the name is that of a shared queue and of one of its own
+
+
+class WideFacts(Facts, frozen=True):
+    """What commands, opens and changes of attributes get besides: of the verbs with ``is_wide``."""
+
+    target_q_name: str = ""
+    named: AnyDefinition | None = None
+    like: AnyDefinition | None = None
     of_group: AnyDefinition | None = None  # the definition of this name and type that each member has a copy of
+    served: tuple[Neighbour, ...] = ()
+    under_way: int = 0  # as of a Neighbour
+    outcome: int = 0  # of a unit of work
+    pauses: tuple[Paused, ...] = ()
+    cancelling: tuple[tuple[str, str], ...] = ()  # the runs that their monitors are to end, each with its monitor
+    serves: tuple[Serving, ...] = ()  # all that are due or have programs
+    causes: tuple[Cause, ...] = ()
+    reservations: tuple[Reservation, ...] = ()  # those of the queue
     handles_of_user: int = 0  # open by the connection's user, where there is a limit
     dynamic_of_user: int = 0  # that user's dynamic queues, where there is a limit
     reservations_of_user: int = 0  # that user's open reservations, where there is a limit
+
+
+class WorldFacts(WideFacts, frozen=True, kw_only=True):
+    """What a verb gets that concerns all objects (:class:`WorldWants`)."""
+
+    world: World
     members: Group | None = None  # the members of the group
-    under_way: int = 0  # as of a Neighbour
+
+
+class RunFacts(WideFacts, frozen=True):
+    """What a verb gets that concerns one run (:class:`RunWants`), with the queue and process of that run."""
+
+    run: Run | None = None  # None where none of this id is recorded
+    itself: Serving | None = None  # what the run is doing
+    cause: Cause | None = None
+    held: int = 0  # how many runs of its line are held
+    waiting: Run | None = None  # with a new run the last of those
+    fired: tuple[str, ...] = ()  # what held when a new run's queue fired
+
+
+class LedgerFacts(WideFacts, frozen=True):
+    """What a verb gets that concerns many recorded runs (:class:`LedgerWants`)."""
+
+    runs: tuple[Run, ...] = ()
+    lines: tuple[Line, ...] = ()
+    unread: tuple[str, ...] = ()  # initiation queues of the listed runs that no monitor reads
+    outdated: tuple[str, ...] = ()  # runs that the ledger need not keep any longer
+
+
+WIDE: dict[type[Wants], type[WideFacts]] = {
+    Wants: WideFacts,
+    WorldWants: WorldFacts,
+    RunWants: RunFacts,
+    LedgerWants: LedgerFacts,
+}
+"""The facts that a wide verb gets, by what it wants."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from trigmon.mq.attributes import (
     OBJECT_TYPES,
@@ -27,7 +27,18 @@ from trigmon.mq.attributes import (
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.facts import Facts, Neighbour, Wants, World, recovers_all
+from trigmon.rules.model.facts import (
+    WIDE,
+    Facts,
+    Neighbour,
+    RunFacts,
+    RunWants,
+    Wants,
+    WideFacts,
+    World,
+    WorldWants,
+    recovers_all,
+)
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts, Transmission, UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
@@ -200,26 +211,27 @@ class Standing:
     def _is_queue(self, name: str) -> bool:
         return any(name in table for table in (self.queues, self.aliases, self.remotes, self.models))
 
-    def wider(self, facts: Facts, wants: Wants) -> Facts:
+    def wider(self, facts: Facts, wants: Wants) -> WideFacts:
         """Returns the facts with what only commands, opens and changes of attributes ask for."""
         object_type = wants.object_type
         name = wants.object_name
         if facts.handle is not None:
             # An alias is inquired of and set itself, whatever it was opened for besides.
             object_type, name = facts.handle.object_type, facts.handle.object_name
+        is_of_all = isinstance(wants, WorldWants)
+        more: dict[str, Any] = {"world": self.world()} if is_of_all else {}
         return replace(
-            facts,
+            WIDE[type(wants)](*astuple(facts), **more),
             named=self.definition(object_type, name) if object_type is not None else None,
             of_group=self.of_group.get((object_type, name)) if object_type is not None else None,
             like=self.definition(object_type, wants.like) if object_type is not None and wants.like else None,
             target_exists=self._is_queue(wants.target) if wants.target else facts.target_exists,
             target_q_name=self.aliases[wants.target].base_q_name if wants.target in self.aliases else wants.target,
             served=self._served(facts.queue.definition.name if facts.queue is not None else name),
-            world=self.world() if wants.everything else None,
             pauses=tuple(self.pauses.values()),
             cancelling=tuple(self.cancelling.items()),
-            causes=tuple(self.causes.values()) if wants.everything else (),
-            serves=tuple(self.running.values()) if wants.everything else (),
+            causes=tuple(self.causes.values()) if is_of_all else (),
+            serves=tuple(self.running.values()) if is_of_all else (),
             reservations=self._reservations_of(facts.queue) if self.reservations else (),
             handles_of_user=self._handles_of(facts.connection),
             dynamic_of_user=self._dynamic_of(facts.connection),
@@ -244,7 +256,7 @@ class Standing:
         if self.dynamic is not None and definition.is_dynamic:
             self.dynamic[definition.made_by] += by
 
-    def about_run(self, facts: Facts, run: Run | None, wants: Wants) -> Facts:
+    def about_run(self, facts: RunFacts, run: Run | None, wants: RunWants) -> RunFacts:
         """Returns the facts with what concerns a run: one on record, or one that is to be written."""
         about = run or wants.run_of or NO_RUN
         _, slot, q_name = about.line

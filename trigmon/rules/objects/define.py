@@ -27,7 +27,7 @@ from trigmon.mq.replies import Counted, Done
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.facts import Facts, Neighbour, WideFacts, WorldFacts
 from trigmon.rules.model.group_changes import DropGroupDefinition, SetGroupDefinition
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import Deliver, TakeCopy
@@ -50,7 +50,7 @@ _CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {ObjectType.
 """The check of a definition as a whole, given the attributes that the command named; raises AttrValueError."""
 
 
-def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_define(call: Define, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides DEFINE: a new object, or with ``replace`` an old one, its attributes not named set to their defaults."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
@@ -86,7 +86,7 @@ def decide_define(call: Define, facts: Facts, found: Found | None, now: int, ids
     return _set(facts, object_type, definition, now, ids)
 
 
-def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_alter(call: Alter, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides ALTER: only what is named changes."""
     object_type = object_type_of(call.object_type)
     values = read_attributes(object_type, call.name, call.attributes)
@@ -100,7 +100,7 @@ def decide_alter(call: Alter, facts: Facts, found: Found | None, now: int, ids: 
     return _set(facts, object_type, changed, now, ids)
 
 
-def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_delete(call: Delete, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides DELETE: refused while the object is open, and for a queue while messages lie on it, unless purged."""
     object_type = object_type_of(call.object_type)
     where = f"{object_type.name}({call.name})"
@@ -117,13 +117,13 @@ def decide_delete(call: Delete, facts: Facts, found: Found | None, now: int, ids
             raise QNotEmpty(f"{where} holds {facts.queue.depth} messages; PURGE deletes them with it")
     elif object_type is ObjectType.QMGR:
         raise ObjectTypeError("a queue manager cannot be deleted by a command")
-    elif facts.world is not None and any(_uses(handle, object_type, call.name) for handle in facts.world.handles):
+    elif any(_uses(handle, object_type, call.name) for handle in facts.world.handles):
         raise ObjectInUse(f"{where} is open")
     is_temporary = getattr(definition, "definition_type", None) is DefinitionType.TEMPORARY_DYNAMIC
     return Decision(Done(), [DropDefinition(object_type, call.name, is_temporary)])
 
 
-def decide_take_copy(call: TakeCopy, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_take_copy(call: TakeCopy, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides the member's copy of a group definition, as DEFINE REPLACE QSGDISP(COPY) makes it, or its deletion.
 
     A name that is otherwise taken here stays what it is; a copy that is in use or holds messages stays as well.
@@ -149,7 +149,7 @@ def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
     return handle.object_name == name or (handle.route is not None and handle.route.definition == name)
 
 
-def look_for_clear(call: Clear, facts: Facts, now: int) -> Selection:
+def look_for_clear(call: Clear, facts: WideFacts, now: int) -> Selection:
     """Returns the next slice of a queue that is to be emptied; expired messages go with the others."""
     queue = _local(call.q_name, facts)
     check_meant(f"QLOCAL({call.q_name})", call.qsg_disp, queue.definition)
@@ -171,7 +171,7 @@ def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(Counted(count=len(changes), more=more), changes, expiration_reports(found.expired, facts, now))
 
 
-def look_for_move(call: Move, facts: Facts, now: int) -> Selection:
+def look_for_move(call: Move, facts: WideFacts, now: int) -> Selection:
     """Returns the next slice of messages to move, in get order."""
     _local(call.q_name, facts)
     if not facts.target_exists:
@@ -201,7 +201,7 @@ def decide_move(call: Move, facts: Facts, found: Found | None, now: int, ids: Id
     return Decision(reply, changes, internal_calls)
 
 
-def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
+def _set(facts: WorldFacts, object_type: ObjectType, definition: Any, now: int, ids: Ids) -> Decision:
     """Returns the decision to write a definition; a local queue's may be an occasion. A group's is copied later."""
     if disposition(definition) is QsgDisp.GROUP:
         return Decision(Done(), [SetGroupDefinition(object_type, definition)])
@@ -211,17 +211,15 @@ def _set(facts: Facts, object_type: ObjectType, definition: Any, now: int, ids: 
     return Decision(Done(), [SetDefinition(object_type, definition)])
 
 
-def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: Facts) -> Neighbour:
+def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: WorldFacts) -> Neighbour:
     """Returns the queue with the process and the initiation queue that its new definition names."""
     world = facts.world
-    if world is None:
-        raise AssertionError("a definition wants everything")
     process = next((p for p in world.processes if p.name == definition.process_name), None)
     initiation = next((q for q in world.queues if q.definition.name == definition.initiation_q_name), None)
     return Neighbour(queue, process, initiation)
 
 
-def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
+def _existing(object_type: ObjectType, name: str, facts: WideFacts) -> Any:
     if facts.named is None:
         raise UnknownObjectName(f"{object_type.name}({name})")
     if type(facts.named) is not KINDS[object_type]:
@@ -229,7 +227,7 @@ def _existing(object_type: ObjectType, name: str, facts: Facts) -> Any:
     return facts.named
 
 
-def _meant(object_type: ObjectType, name: str, is_of_group: bool, facts: Facts) -> Any:
+def _meant(object_type: ObjectType, name: str, is_of_group: bool, facts: WideFacts) -> Any:
     """Returns the object that is meant: the group's definition if that is asked for, else this member's."""
     if not is_of_group:
         return _existing(object_type, name, facts)

@@ -34,7 +34,7 @@ from trigmon.mq.replies import Done, Values
 from trigmon.rules.model.access import check_may_set
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import check_alive
@@ -69,7 +69,7 @@ MOST_SELECTORS = 256
 _NAME_SELECTORS = {ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015, **dict.fromkeys(_Q_TYPES, 2016)}
 
 
-def decide_inquire(call: Inquire, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_inquire(call: Inquire, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides MQINQ: the named attributes, or all. Of an alias they are its own, not its base queue's."""
     handle = _opened(call.handle, facts)
     if not handle.options & OpenOption.INQUIRE:
@@ -111,7 +111,7 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
     return row
 
 
-def decide_set(call: Set, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_set(call: Set, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides MQSET: all of the values or none; at once, outside any unit of work, ALTDATE untouched."""
     handle = _opened(call.handle, facts)
     if not handle.options & OpenOption.SET:

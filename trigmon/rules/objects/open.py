@@ -28,7 +28,7 @@ from trigmon.rules.messages.context import check_opened
 from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import WideFacts
 from trigmon.rules.model.handle_changes import OpenHandle
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import MakeQueue
@@ -49,7 +49,7 @@ _ALL_BYTES = 1 << 40
 _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
 
 
-def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_open(call: Open, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides MQOPEN of a queue, or of a process or the queue manager for inquire."""
     check_handles(facts)
     options = int(call.options)
@@ -73,7 +73,7 @@ def decide_open(call: Open, facts: Facts, found: Found | None, now: int, ids: Id
     return Decision(Opened(handle=handle.handle), [OpenHandle(handle)])
 
 
-def _open_queue(call: Open, options: int, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def _open_queue(call: Open, options: int, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides the open of a queue. An alias or a remote queue opened only to inquire or set is the object itself."""
     connection = facts.connection.connection
     if facts.model is not None and facts.alias is None:
@@ -97,7 +97,7 @@ def _open_queue(call: Open, options: int, facts: Facts, found: Found | None, now
 def _opened(
     handle: HandleFacts,
     queue: QueueFacts,
-    facts: Facts,
+    facts: WideFacts,
     found: Found | None,
     now: int,
     ids: Ids,
@@ -145,7 +145,7 @@ def dynamic_name(pattern: str, ids: Ids) -> str:
     return given
 
 
-def decide_make_queue(call: MakeQueue, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_make_queue(call: MakeQueue, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides the dynamic queue and its first handle; other queues may name it as initiation queue (13c)."""
     definition = call.definition
     there = facts.queue
@@ -182,7 +182,7 @@ def _with_input(options: int, queue: QueueFacts) -> int:
     return options & ~_INPUT | wanted
 
 
-def look_for_open(call: Open, facts: Facts, now: int) -> Selection | None:
+def look_for_open(call: Open, facts: WideFacts, now: int) -> Selection | None:
     """Returns the selection of an initiation queue's trigger messages, where RECOVER(ALL) has to count them."""
     queue = facts.queue
     if queue is None or not call.options & _INPUT or queue.open_input_count or not queue.lying:
@@ -203,7 +203,7 @@ def _lying(found: Found | None) -> Counter[str]:
     return counted
 
 
-def _monitor_opened(queue: QueueFacts, facts: Facts, found: Found | None, now: int, ids: Ids) -> list[Effects]:
+def _monitor_opened(queue: QueueFacts, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> list[Effects]:
     """Returns the effects of condition 13c: the first open for input of an initiation queue judges all that name it."""
     effects: list[Effects] = []
     if queue.open_input_count or queue.shared is not None:

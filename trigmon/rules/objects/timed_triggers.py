@@ -8,7 +8,7 @@ from trigmon.mq.replies import Listing
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.events import SweepDue
-from trigmon.rules.model.facts import Facts, Neighbour
+from trigmon.rules.model.facts import Facts, Neighbour, WideFacts, WorldFacts
 from trigmon.rules.model.internal_calls import Awake, JudgeRun, Rearmed, Tend
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found, Selection, Summary
@@ -17,11 +17,10 @@ from trigmon.rules.triggers.effects import trigger
 from trigmon.rules.triggers.extensions import comes_back, is_missed, rearmed, watches_the_clock
 
 
-def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_awake(call: Awake, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides a start: names queues to check, turns on what a DEPTH queue switched off, judges runs."""
-    queues = facts.world.queues if facts.world is not None else ()
-    due = tuple(r.number for r in facts.world.reservations if r.due) if facts.world is not None else ()
-    definitions = [queue.definition for queue in queues]
+    due = tuple(r.number for r in facts.world.reservations if r.due)
+    definitions = [queue.definition for queue in facts.world.queues]
     rows = [{"name": d.name} for d in definitions if watches_the_clock(d)]
     again = [d.name for d in definitions if d.is_disarmed and d.rearm is Rearm.AUTO]
     over = [JudgeRun(run_id=each.run_id) for each in facts.serves if each.is_over]
@@ -29,7 +28,7 @@ def decide_awake(call: Awake, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(Listing(rows=rows), internal_calls=internal_calls, events=(SweepDue(due),) * bool(due))
 
 
-def decide_rearmed(call: Rearmed, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_rearmed(call: Rearmed, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides to turn control on, at a start or after a commit, which is occasion 13 where enough messages wait."""
     if facts.queue is None:
         return Decision()

@@ -10,7 +10,7 @@ from trigmon.mq.calls import Reservations
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.stored_messages import Found
 
@@ -18,9 +18,8 @@ MOST_ROWS = 256
 """So many reservations are shown at once at most: each may list a thousand stretches."""
 
 
-def decide_reservations(call: Reservations, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_reservations(call: Reservations, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists those of which anything is left, by number, a page of them. ``own``: those of the user who asks."""
-    assert facts.world is not None
     limit = max(1, min(call.limit, MOST_ROWS))
     behind = sorted((r for r in facts.world.reservations if r.number > call.after), key=lambda r: r.number)
     of = list(islice((r for r in behind if r.left and matches(r.q_name, call.q_name)), limit + 1))

@@ -39,7 +39,7 @@ from trigmon.rules.model.changes import (
     met_on_the_way,
 )
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, WideFacts
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.model.handles import HandleFacts
@@ -57,7 +57,7 @@ _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _MOST_OF_A_GROUP = 64 << 20
 
 
-def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
+def look_for_reserve(call: Reserve, facts: WideFacts, now: int) -> Selection | None:
     """Checks the call, and selects the messages that come next, where the reservation is still to be made.
 
     Raises ObjectInUse (2042) while another connection holds it, ResourceProblem (2102) for one more than its user may
@@ -83,7 +83,7 @@ def look_for_reserve(call: Reserve, facts: Facts, now: int) -> Selection | None:
     return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole)
 
 
-def decide_reserve(call: Reserve, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Reserves the consumer's batch: the one it has, offered anew to another connection, or a slice of a new one."""
     own = _own(call, facts)
     if found is None:
@@ -280,7 +280,7 @@ def _new(call: Reserve, facts: Facts, number: int, now: int) -> Reservation:
     )
 
 
-def _own(call: Reserve, facts: Facts) -> Reservation | None:
+def _own(call: Reserve, facts: WideFacts) -> Reservation | None:
     """Returns the consumer's reservation of this queue of which anything is left, if there is one.
 
     Each user has consumer names of its own: another user's reservation of the same name is none of this one. One whose

@@ -21,7 +21,7 @@ from trigmon.mq.replies import Reply, ToStart
 from trigmon.mq.run import Run, RunState
 from trigmon.rules.model.changes import AnyChange, Serve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, LedgerFacts, RunFacts, WideFacts
 from trigmon.rules.model.internal_calls import StartRun
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause, Line, Serving
@@ -48,7 +48,7 @@ class Applicant(NamedTuple):
     cause: Cause | None
 
 
-def applicant(run: Run, facts: Facts) -> Applicant:
+def applicant(run: Run, facts: RunFacts) -> Applicant:
     """Returns the run as an applicant, whose queue, process and cause the facts are about."""
     return Applicant(
         run_id=run.run_id,
@@ -76,7 +76,7 @@ def process_of(run: Run, facts: Facts) -> dict[str, Any] | None:
     return as_recorded(facts.process) if known is UNSET else known
 
 
-def hindrance(who: Applicant, facts: Facts, caps: Caps, now: int) -> str:
+def hindrance(who: Applicant, facts: WideFacts, caps: Caps, now: int) -> str:
     """Returns why a run may not start now, for a person; "" when it may."""
     if why := paused(facts, who.q_name, who.process_name):
         return why
@@ -112,7 +112,7 @@ def _elsewhere(running: list[Serving], monitor: str) -> str:
     return f", {len(others)} of them under other monitors ({', '.join(others)})" if others else ""
 
 
-def _tried_by_another(who: Applicant, facts: Facts) -> str:
+def _tried_by_another(who: Applicant, facts: WideFacts) -> str:
     """Returns why another run has to end first: after a failure one at a time tries again, "" for no reason."""
     if who.cause is None or not who.cause.failed or not is_for_one(who.queue):
         return ""
@@ -120,7 +120,7 @@ def _tried_by_another(who: Applicant, facts: Facts) -> str:
     return f"failed {_times(who.cause)} in a row; the end of run {others[0]} decides" if others else ""
 
 
-def under_way(facts: Facts, slot: str, q_name: str) -> list[str]:
+def under_way(facts: WideFacts, slot: str, q_name: str) -> list[str]:
     """Returns the runs of a process for a queue that have, or may have, a program."""
     return [each.run_id for each in facts.serves if not each.is_over and (each.slot, each.q_name) == (slot, q_name)]
 
@@ -142,7 +142,7 @@ def _not_opened(who: Applicant, running: list[Serving]) -> str:
     return f"run {coming.run_id} was started for {who.q_name} and has not opened it yet" if coming is not None else ""
 
 
-def decide_start_runs(call: StartRuns, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_start_runs(call: StartRuns, facts: LedgerFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Starts the oldest held runs that nothing hinders; whether each may, is asked again with those before it."""
     waiting = sum(line.count for line in facts.lines)
     free = [line for line in facts.lines if not hindrance(_first(line, call.monitor), facts, call.caps, now)]
@@ -158,7 +158,7 @@ def decide_start_runs(call: StartRuns, facts: Facts, found: Found | None, now: i
     return Decision(answer, internal_calls=internal_calls, gather=gathered)
 
 
-def decide_start_run(call: StartRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_start_run(call: StartRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Makes a held run due, unless one before it has taken the place."""
     run = facts.run
     if run is None or not run.is_held:

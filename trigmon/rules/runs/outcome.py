@@ -17,7 +17,7 @@ from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import DecisionEvent, QueueHeld
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, RunFacts, WideFacts
 from trigmon.rules.model.internal_calls import JudgeRun
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import BREAKER, Cause, Paused, Serving
@@ -40,7 +40,7 @@ def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | No
     return Selection(queue.definition.name, now)
 
 
-def decide_judge_run(call: JudgeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides what follows from a run's end: nothing, a further try, or the breaker."""
     serving = facts.itself
     if serving is None:
@@ -74,7 +74,7 @@ def has_failed(run: Run, process: Process) -> bool:
     return run.outcome.exit_status != 0
 
 
-def _is_waited_for(process: Process, facts: Facts) -> bool:
+def _is_waited_for(process: Process, facts: RunFacts) -> bool:
     """Returns whether a waiting run does what a further try would: each trigger message of EVERY has its own."""
     return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)
 
@@ -84,7 +84,7 @@ def _tells_something(run: Run) -> bool:
     return run.state in (RunState.EXITED, RunState.UNKNOWN) and not run.outcome.was_stopped
 
 
-def _judged(run: Run, serving: Serving, facts: Facts, now: int) -> Cause:
+def _judged(run: Run, serving: Serving, facts: RunFacts, now: int) -> Cause:
     """Returns the cause after this end. Progress is a message that left the queue by it, or nothing being left.
 
     A success that was never seen on the queue tells neither: its connections may not have named the run. Programs of
@@ -118,7 +118,7 @@ def _opens_breaker(cause: Cause, process: Process, run: Run, facts: Facts) -> bo
     return cause.fruitless >= process.breaker or (has_failed(run, process) and cause.fruitless > process.retry)
 
 
-def _tries_again(cause: Cause, process: Process, run: Run, facts: Facts) -> bool:
+def _tries_again(cause: Cause, process: Process, run: Run, facts: WideFacts) -> bool:
     """Returns whether tries are left. On a queue with a breaker they are counted anew when it was resumed.
 
     On a queue that wants one program, the failed one's own close may have started another: then that is the try.

@@ -17,7 +17,7 @@ from trigmon.mq.replies import Done, Listing
 from trigmon.rules.model.changes import AnyChange, DropPause, SetCause, SetPause
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import OperatorAsked
-from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.facts import Facts, WideFacts, WorldFacts, WorldWants
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.run_facts import Cause, Paused
@@ -27,15 +27,15 @@ QUEUE, PROCESS, EVERYTHING = "queue", "process", "everything"
 LONGEST_REASON = 256
 
 
-def wants_pause(call: Pause | Resume, connection: int) -> Wants:
+def wants_pause(call: Pause | Resume, connection: int) -> WorldWants:
     """Returns the wanted facts: a queue's name is resolved, so an alias pauses its base queue; others have none."""
-    return Wants(connection, call.name if call.what == QUEUE else "", everything=True)
+    return WorldWants(connection, call.name if call.what == QUEUE else "")
 
 
-def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_pause(call: Pause, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Pauses starting from now on. An earlier pause keeps its user and reason: it is not overwritten."""
     what, name = _subject(call, facts)
-    processes = facts.world.processes if facts.world is not None else ()
+    processes = facts.world.processes
     if what == PROCESS and all(process.name != name for process in processes):
         raise UnknownObjectName(f"PROCESS({name})")
     reason = checked_reason(call.reason)
@@ -47,7 +47,7 @@ def decide_pause(call: Pause, facts: Facts, found: Found | None, now: int, ids: 
     return Decision(Done(), [SetPause(pause)], events=(event,))
 
 
-def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_resume(call: Resume, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Resumes starting, as far as no other pause concerns it."""
     what, name = _subject(call, facts)
     before = _pause_of(what, name, facts)
@@ -64,7 +64,7 @@ def decide_resume(call: Resume, facts: Facts, found: Found | None, now: int, ids
     return Decision(Done(), changes, events=(OperatorAsked("starting resumed", fields),))
 
 
-def decide_pauses(call: Pauses, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_pauses(call: Pauses, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists what is paused, everything first, the rest by name."""
     return Decision(Listing(rows=rows(facts.pauses)))
 
@@ -84,12 +84,12 @@ def rows(pauses: Iterable[Paused]) -> list[dict[str, Any]]:
     ]
 
 
-def pauses_of(facts: Facts, q_name: object, process_name: object) -> list[Paused]:
+def pauses_of(facts: WideFacts, q_name: object, process_name: object) -> list[Paused]:
     """Returns those that keep runs for this queue and of this process from being started."""
     return [pause for pause in facts.pauses if pause.concerns(q_name, process_name)]
 
 
-def paused(facts: Facts, q_name: object, process_name: object) -> str:
+def paused(facts: WideFacts, q_name: object, process_name: object) -> str:
     """Returns the same for a person; blank where nothing is paused."""
     return "; ".join(map(sentence, pauses_of(facts, q_name, process_name)))
 
@@ -131,7 +131,7 @@ def _subject(call: Pause | Resume, facts: Facts) -> tuple[str, str]:
     return QUEUE, queue.definition.name
 
 
-def _pause_of(what: str, name: str, facts: Facts) -> Paused | None:
+def _pause_of(what: str, name: str, facts: WideFacts) -> Paused | None:
     return next((pause for pause in facts.pauses if (pause.what, pause.name) == (what, name)), None)
 
 

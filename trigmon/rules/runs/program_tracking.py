@@ -17,7 +17,7 @@ from trigmon.mq.replies import Done, Reserved, Settled, WasGot, WereGot
 from trigmon.mq.run import RunFields, RunState, Work
 from trigmon.rules.model.changes import AnyChange, EndUnit, RemoveMessage, Serve, TakeMessage, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, RunFacts
 from trigmon.rules.model.handle_changes import CloseHandle, OpenHandle
 from trigmon.rules.model.internal_calls import Attend, JudgeRun, LeaveReservation, PutAside, Seal
 from trigmon.rules.model.run_facts import Serving
@@ -53,7 +53,7 @@ def counts(serving: Serving | None) -> RunFields:
     return cast("RunFields", {name: getattr(serving, name) for name in _COUNTS}) if serving is not None else {}
 
 
-def decide_attend(call: Attend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_attend(call: Attend, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Updates the run's state by its program; monitors are notified where another run waits for that."""
     run = facts.run
     if run is None or not run.has_program:

@@ -22,7 +22,7 @@ from trigmon.mq.run import NO_RUN, OPEN, Run, RunFields, RunJson, RunState, read
 from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import OperatorAsked
-from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.facts import Facts, LedgerFacts, RunFacts, RunWants, WideFacts
 from trigmon.rules.model.internal_calls import Deliver, JudgeRun, Prune
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.run_facts import Cause
@@ -53,7 +53,7 @@ REPEATS = b"RUN "
 """What CorrelId begins with in the trigger message of a repeated run; the run it repeats follows."""
 
 
-def decide_record_run(call: RecordRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_record_run(call: RecordRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Records a new run, committed together with the get of the trigger message that caused it."""
     if facts.run is not None:
         raise ObjectAlreadyExists(f"run {call.run_id}")
@@ -87,7 +87,7 @@ def decide_record_runs(call: RecordRuns, facts: Facts, found: Found | None, now:
     )
 
 
-def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_change_run(call: ChangeRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Overwrites named fields of a run's record."""
     if facts.run is None:
         raise UnknownObjectName(f"run {call.run_id}")
@@ -121,7 +121,7 @@ def decide_change_run(call: ChangeRun, facts: Facts, found: Found | None, now: i
     return Decision(_recorded(after, why), changes, internal_calls)
 
 
-def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_runs(call: Runs, facts: LedgerFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists runs, newest first: a held one with what keeps it now, one with a program with its counts so far."""
     limit = runs_limit(call)
     doing = {each.run_id: counts(each) for each in facts.serves}
@@ -135,7 +135,7 @@ def decide_runs(call: Runs, facts: Facts, found: Found | None, now: int, ids: Id
     return Decision(Listing(rows=listed, more=len(facts.runs) > limit))
 
 
-def _keeps(held: Run, cause: Cause | None, facts: Facts, now: int) -> str:
+def _keeps(held: Run, cause: Cause | None, facts: LedgerFacts, now: int) -> str:
     """Returns what keeps a held run from being started now, or did when it was held."""
     if why := _paused(held, facts) or pause_of(cause, now):
         return why
@@ -145,7 +145,7 @@ def _keeps(held: Run, cause: Cause | None, facts: Facts, now: int) -> str:
     return held.why
 
 
-def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_cancel_run(call: CancelRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Cancels a held run here and now; one that has, or may have, a process is for its monitor to end."""
     run = _found(call.run_id, facts)
     if run.is_ended:
@@ -160,7 +160,7 @@ def decide_cancel_run(call: CancelRun, facts: Facts, found: Found | None, now: i
     return Decision(_recorded(run), [replace(written(run, now, facts.run), is_news=True)], events=(event,))
 
 
-def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Puts its trigger message on the same initiation queue: any monitor there takes it, like every other.
 
     What is executed is the definition of today: the record of a run that never started is its monitor's word.
@@ -185,7 +185,7 @@ def decide_retry_run(call: RetryRun, facts: Facts, found: Found | None, now: int
     return Decision(Done(), internal_calls=[delivery], events=(event,))
 
 
-def decide_controls(call: Controls, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_controls(call: Controls, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists what is paused, and which of its runs a monitor is to end."""
     cancel = sorted(run_id for run_id, monitor in facts.cancelling if monitor == call.monitor)
     return Decision(Values(values={"pauses": rows(facts.pauses), "cancel": cancel}))
@@ -196,7 +196,7 @@ def complete_controls(call: Controls, reply: Values, manager: ManagerState) -> V
     return replace(reply, values={**reply.values, "number": manager.news})
 
 
-def decide_prune(call: Prune, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_prune(call: Prune, facts: LedgerFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Deletes a slice of the runs that the ledger need not keep."""
     return Decision(
         Counted(count=len(facts.outdated), more=len(facts.outdated) >= SLICE), [DropRun(run) for run in facts.outdated]
@@ -226,7 +226,7 @@ def checked_where(where: RunJson) -> RunJson:
     return where
 
 
-def _found(run_id: str, facts: Facts) -> Run:
+def _found(run_id: str, facts: RunFacts) -> Run:
     if facts.run is None:
         raise UnknownObjectName(f"RUN({run_id})")
     return facts.run
@@ -244,13 +244,13 @@ def _trigger_of(run: Run) -> TriggerMessage | None:
     return trigger
 
 
-def fired_by(wants: Wants) -> tuple[str, str]:
+def fired_by(wants: RunWants) -> tuple[str, str]:
     """Returns for which queue the run is that is to be written, and on which occasion that fired."""
     run = wants.run_of or NO_RUN
     return run.trigger.q_name, run.origin.occasion
 
 
-def _joined(run: Run, facts: Facts, now: int) -> tuple[Run | None, list[AnyChange]]:
+def _joined(run: Run, facts: RunFacts, now: int) -> tuple[Run | None, list[AnyChange]]:
     """Returns a run that another one which waits does the work of; None where each is started for itself.
 
     A further try that waits is joined by the trigger message that the failed program's own close has brought. Where
@@ -271,13 +271,13 @@ def _joined(run: Run, facts: Facts, now: int) -> tuple[Run | None, list[AnyChang
     return run.changed(state=RunState.JOINED, joins=waiting.run_id, end_ms=now, why=why), more
 
 
-def _held(run: Run, why: str, facts: Facts) -> Run:
+def _held(run: Run, why: str, facts: WideFacts) -> Run:
     """Returns a run that was to be due as held; the listing names the current pause as long as there is one."""
     why = WAITS if why == _paused(run, facts) else why
     return run.changed(state=RunState.HELD, argv=[], directory="", why=why)
 
 
-def _paused(run: Run, facts: Facts) -> str:
+def _paused(run: Run, facts: WideFacts) -> str:
     """Returns who paused a run, for a person; "" where it is not."""
     return paused(facts, run.trigger.q_name, run.trigger.process_name)
 
@@ -293,7 +293,7 @@ def _as_cancelled(run: Run, wanted: object, now: int) -> Run:
     return run
 
 
-def _served(run: Run, facts: Facts) -> Serve:
+def _served(run: Run, facts: RunFacts) -> Serve:
     """Returns that the run has, or may have, a program from now on, and which monitor's."""
     itself = facts.itself or served_run(run, facts)
     return Serve(replace(itself, monitor=run.program.monitor))

@@ -80,7 +80,7 @@ class SqliteStore(RowStore):
             os.close(self._lock)
             raise
         self._closed: dict[str, str] = {}
-        self._unit_puts = UnitPuts(self._add_rows, lambda: self._in_call)
+        self._unit_puts = UnitPuts(partial(_add_rows, self), lambda: self._in_call)
         self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
@@ -159,7 +159,7 @@ class SqliteStore(RowStore):
     def prepare(self) -> None:
         """Commits and syncs everything written so far; units of work in flight stay in flight."""
         self._release()
-        self._guarded(self._unit_puts.write_all)
+        _guarded(self._unit_puts.write_all)
         if self._in_turn:
             self._must_sync = True
             self._commit()
@@ -212,15 +212,15 @@ class SqliteStore(RowStore):
 
     def reusable_bytes(self) -> int:
         """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
-        return self._guarded(lambda: int(self._db.pragma("freelist_count")) * int(self._db.pragma("page_size")))
+        return _guarded(lambda: int(self._db.pragma("freelist_count")) * int(self._db.pragma("page_size")))
 
     def close(self) -> None:
         """See the port."""
         if self._in_turn:
             self._commit()
-        self._guarded(self._log.checkpoint)
+        _guarded(self._log.checkpoint)
         self._last.sync()
-        self._guarded(self.abandon)
+        _guarded(self.abandon)
 
     def abandon(self) -> None:
         """See the port."""
@@ -250,7 +250,7 @@ class SqliteStore(RowStore):
         if selection.q_name in self._closed:
             raise ObjectDamaged(self._closed[selection.q_name])
         if selection.unit_id:
-            self._guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
+            _guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
         found = self._find(selection)
         if found is None and self._in_call:
             self._is_to_mend = True
@@ -315,17 +315,6 @@ class SqliteStore(RowStore):
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def _write(self, change: c.AnyChange) -> None:
-        if isinstance(change, c.AddMessage):
-            self.keep_ids_behind(change.number)
-        if (due := self._unit_puts.to_write(change, self.leftovers.at_once)) is not None:
-            WRITE[type(due)](self, due)
-
-    def _add_rows(self, puts: Sequence[c.AddMessage], unit_id: int) -> None:
-        if not self._in_turn:
-            self._begin_turn(is_full=False)
-        self.many(sql.ADD_MESSAGE, [row_of(put, self.numbers[put.q_name], put.number, unit_id) for put in puts])
-
     def apply(self, changes: Sequence[c.AnyChange], can_be_undone: bool) -> None:
         """See the port. Raises ObjectDamaged for a put to a closed queue, before anything is written."""
         for change in changes if self._closed else ():
@@ -340,9 +329,13 @@ class SqliteStore(RowStore):
                 if type(change) in WRITE:
                     if not self._in_turn:
                         self._begin_turn(is_full=lasts)
-                    if can_be_undone:
-                        self._set_savepoint()
-                    self._write(change)
+                    if can_be_undone and not self._in_call:
+                        self.execute("SAVEPOINT call")
+                        self._in_call = True
+                    if isinstance(change, c.AddMessage):
+                        self.keep_ids_behind(change.number)
+                    if (due := self._unit_puts.to_write(change, self.leftovers.at_once)) is not None:
+                        WRITE[type(due)](self, due)
                     self._deferred += 1
                 self.standing.follow(change)
         except Exception as error:
@@ -355,27 +348,17 @@ class SqliteStore(RowStore):
     def _will_write(self) -> None:
         self.must_commit = True
         if not self._in_turn:
-            self._guarded(partial(self._begin_turn, is_full=False))
-
-    @staticmethod
-    def _guarded(work: Callable[[], T]) -> T:
-        try:
-            return work()
-        except apsw.Error as error:
-            raise StoreBroken(str(error)) from error
+            _guarded(partial(self._begin_turn, is_full=False))
 
     def _keep_block(self, number: int) -> None:
         self._must_sync = self.must_commit = True
         if not self._in_turn:
             self._begin_turn(is_full=True)
-        self._guarded(self._set_savepoint)
+        if not self._in_call:
+            self._run_sql("SAVEPOINT call")
+            self._in_call = True
         self._block_end = 0
         self.keep_ids_behind(number)
-
-    def _set_savepoint(self) -> None:
-        if not self._in_call:
-            self.execute("SAVEPOINT call")
-            self._in_call = True
 
     def _begin_turn(self, *, is_full: bool) -> None:
         """Begins the transaction of this turn, and of later turns as long as no commit is due.
@@ -398,3 +381,18 @@ class SqliteStore(RowStore):
             raise StoreBroken(f"the sync of a turn: {error}") from error
         self._log.stamp()
         self._in_turn = self._is_unsynced = False
+
+
+def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
+    """Writes puts of a unit of work, or (0) committed ones."""
+    if not store._in_turn:
+        store._begin_turn(is_full=False)
+    store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
+
+
+def _guarded(work: Callable[[], T]) -> T:
+    """Returns what SQLite does. Raises StoreBroken for its errors."""
+    try:
+        return work()
+    except apsw.Error as error:
+        raise StoreBroken(str(error)) from error
