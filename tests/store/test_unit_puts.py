@@ -100,7 +100,7 @@ def test_a_refused_call_leaves_those_before_it(world):
 def test_a_call_that_is_undone_behind_its_write_leaves_those_before_it(world):
     store = world.store
     put(world, b"before")
-    (unit_id,) = store._unit_puts._puts
+    (unit_id,) = store._unit_puts.by_unit
     store.mark()
     store._will_write()
     store._run_sql("SAVEPOINT call")
@@ -122,7 +122,7 @@ def test_so_many_are_kept_and_no_more(world, monkeypatch, limit):
     for number in range(13):
         put(world, b"%010d" % number)
     assert rows(world)[1] >= 5
-    assert len(world.store._unit_puts._puts.get(1, ())) <= 5
+    assert len(world.store._unit_puts.by_unit.get(1, ())) <= 5
     world.did(Commit(unit=1))
     while world.store.has_leftovers:
         world.qm.housekeeping.scan()

@@ -80,7 +80,7 @@ class SqliteStore(RowStore):
             os.close(self._lock)
             raise
         self._closed: dict[str, str] = {}
-        self._unit_puts = UnitPuts(partial(_add_rows, self), lambda: self._in_call)
+        self._unit_puts = UnitPuts(partial(_add_rows, self), self.keep_ids_behind, lambda: self._in_call)
         self._is_to_mend = False
         self._is_full = True
         self._must_sync = False
@@ -332,9 +332,11 @@ class SqliteStore(RowStore):
                     if can_be_undone and not self._in_call:
                         self.execute("SAVEPOINT call")
                         self._in_call = True
-                    if isinstance(change, c.AddMessage):
-                        self.keep_ids_behind(change.number)
-                    if (due := self._unit_puts.to_write(change, self.leftovers.at_once)) is not None:
+                    due: c.AnyChange | None = change
+                    is_put = isinstance(change, c.AddMessage) and change.unit_id
+                    if is_put or self._unit_puts.by_unit:
+                        due = self._unit_puts.to_write(change, self.leftovers.at_once)
+                    if due is not None:
                         WRITE[type(due)](self, due)
                     self._deferred += 1
                 self.standing.follow(change)

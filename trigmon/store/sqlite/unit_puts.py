@@ -23,17 +23,22 @@ Puts = list[c.AddMessage]
 
 
 class UnitPuts:
-    """The puts by unit of work, in order. ``add_rows`` writes rows of puts, of a unit or (0) as committed ones.
+    """The puts ``by_unit`` of work, in order. ``add_rows`` writes rows of puts, of a unit or (0) as committed ones.
 
-    ``is_call_undoable`` returns whether an undo of the call also undoes the rows that are written now.
+    ``keep_ids_behind`` records that a message's number is in use. ``is_call_undoable`` returns whether an undo of the
+    call also undoes the rows that are written now.
     """
 
     def __init__(
-        self, add_rows: Callable[[Sequence[c.AddMessage], int], None], is_call_undoable: Callable[[], bool]
+        self,
+        add_rows: Callable[[Sequence[c.AddMessage], int], None],
+        keep_ids_behind: Callable[[int], None],
+        is_call_undoable: Callable[[], bool],
     ) -> None:
         self._add_rows = add_rows
+        self._keep_ids_behind = keep_ids_behind
         self._is_call_undoable = is_call_undoable
-        self._puts: dict[int, Puts] = {}
+        self.by_unit: dict[int, Puts] = {}
         self._size = 0
         # By unit its puts as they were when the call began: the list, and how many it had.
         self._before: dict[int, tuple[Puts, int]] = {}
@@ -56,17 +61,17 @@ class UnitPuts:
 
     def write_for(self, unit_id: int, q_name: str) -> None:
         """Writes the rows that a look of this unit at this queue has to find."""
-        if any(put.q_name == q_name for put in self._puts.get(unit_id, ())):
+        if any(put.q_name == q_name for put in self.by_unit.get(unit_id, ())):
             self.write(unit_id)
 
     def write_all(self) -> None:
         """Writes the rows of all units."""
-        for unit_id in list(self._puts):
+        for unit_id in list(self.by_unit):
             self.write(unit_id)
 
     def write(self, unit_id: int) -> None:
         """Writes the rows of a unit as uncommitted ones."""
-        if unit_id in self._puts:
+        if unit_id in self.by_unit:
             self._add_rows(self._take(unit_id), unit_id)
 
     def mark(self) -> None:
@@ -76,10 +81,10 @@ class UnitPuts:
     def undo(self) -> None:
         """Undoes the call."""
         for unit_id, (puts, count) in self._before.items():
-            self._size -= _size(self._puts.pop(unit_id, []))
+            self._size -= _size(self.by_unit.pop(unit_id, []))
             del puts[count:]
             if puts:
-                self._puts[unit_id] = puts
+                self.by_unit[unit_id] = puts
                 self._size += _size(puts)
         self._before.clear()
 
@@ -87,18 +92,19 @@ class UnitPuts:
         """Returns whether a put can be kept: of a unit, not held, and outside groups."""
         if not change.unit_id or change.is_held or change.descriptor.group_id != NO_ID:
             return False
-        return len(self._puts.get(change.unit_id, ())) < most and self._size + len(change.data) <= MOST_BYTES
+        return len(self.by_unit.get(change.unit_id, ())) < most and self._size + len(change.data) <= MOST_BYTES
 
     def _keep(self, change: c.AddMessage) -> None:
+        self._keep_ids_behind(change.number)
         puts = self._touch(change.unit_id)
         puts.append(change)
-        self._puts[change.unit_id] = puts
+        self.by_unit[change.unit_id] = puts
         self._size += len(change.data)
 
     def _end(self, change: c.EndUnit) -> c.EndUnit:
         """Returns the end of a unit without its puts, if all of them are here; else it finds their rows."""
         unit = change.unit
-        if len(self._puts.get(unit.unit_id, ())) != sum(unit.puts.values()):
+        if len(self.by_unit.get(unit.unit_id, ())) != sum(unit.puts.values()):
             self.write(unit.unit_id)
             return change
         if unit.puts:
@@ -111,13 +117,13 @@ class UnitPuts:
         puts = self._touch(unit_id)
         if not self._is_call_undoable():
             self._before[unit_id] = ([], 0)
-        del self._puts[unit_id]
+        del self.by_unit[unit_id]
         self._size -= _size(puts)
         return puts
 
     def _touch(self, unit_id: int) -> Puts:
         """Returns a unit's puts, after noting them as they were when the call began."""
-        puts = self._puts.get(unit_id, [])
+        puts = self.by_unit.get(unit_id, [])
         self._before.setdefault(unit_id, (puts, len(puts)))
         return puts
 
