@@ -167,7 +167,7 @@ def test_killed_at_any_point_it_puts_every_flight_once(qm, put, step):
     assert number > 80 / step
 
 
-def test_it_goes_on_behind_the_last_day_and_begins_again_only_when_it_is_told_to(qm, put):
+def test_it_goes_on_behind_the_last_day_and_begins_again_only_when_asked_to(qm, put):
     counts = []
     for words in (("--until", "2013-01-02"), ("--until", "2013-01-02"), (), (), ("--again",)):
         assert put(*words) == 0

@@ -49,7 +49,7 @@ def test_ids_are_text_or_bytes_padded_to_24():
     assert descriptor.correl_id == b"two".ljust(24, b"\0")
 
 
-def test_text_has_format_mqstr_unless_it_is_told_otherwise():
+def test_text_has_format_mqstr_unless_another_is_given():
     descriptor, _ = option_names.put_parts({}, is_text=True)
     assert (descriptor.format, descriptor.coded_char_set_id) == ("MQSTR", CCSID_UTF8)
     assert option_names.put_parts({"format": "JSON"}, is_text=True)[0].format == "JSON"
@@ -106,7 +106,7 @@ def test_a_word_of_open_that_comes_later_is_refused_by_name():
         option_names.open_bits(["alternate_user_authority"])
 
 
-def test_flags_are_said_as_bits_a_word_or_several():
+def test_flags_are_given_as_bits_a_word_or_several():
     assert put(msg_flags="msg_in_group")[0].msg_flags == MsgFlag.MSG_IN_GROUP
     assert put(msg_flags=["segment", "last_msg_in_group"])[0].msg_flags == 0x12
     assert put(report=ReportOption.COA)[0].report == put(report="coa")[0].report == 0x100

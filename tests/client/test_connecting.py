@@ -111,7 +111,7 @@ def test_a_configuration_file_that_names_no_queue_manager_leaves_it_to_those_run
         assert default_address() == "LONELY"
 
 
-def test_a_configuration_file_that_cannot_be_read_is_said(nowhere, monkeypatch):
+def test_a_configuration_file_that_cannot_be_read_is_reported(nowhere, monkeypatch):
     (nowhere / "mine.yaml").write_text("qmgr: {nam: CONFIGURED}\n")
     monkeypatch.setenv("TRIGMON_CONFIG", str(nowhere / "mine.yaml"))
     with pytest.raises(SettingsError, match=r"mine.yaml:1: .*'nam'"):
@@ -156,7 +156,7 @@ def test_a_full_backlog_is_waited_for_and_then_not_available(tmp_path):
             trigmon.connect(f"unix:{path}", timeout_s=0.1)
 
 
-def test_what_is_no_queue_manager_is_said_to_be_none(peer):
+def test_what_is_no_queue_manager_is_reported_as_none(peer):
     with pytest.raises(trigmon.QMgrNotAvailable, match="what answers is no queue manager"):
         trigmon.connect(peer(b"220 mail.example ESMTP\r\n"))
 

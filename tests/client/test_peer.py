@@ -50,7 +50,7 @@ def test_a_stranger_on_the_port_is_named_and_given_nothing(stranger, behind):
     assert f"?user={BOB}" in str(refused.value)
 
 
-def test_who_is_meant_can_be_said_and_is_the_program_s_own_user_or_the_owner_of_the_runtime_directory(
+def test_the_expected_user_can_be_named_and_is_the_program_s_own_or_the_owner_of_the_runtime_directory(
     stranger, monkeypatch, tmp_path
 ):
     trigmon.connect(f"{stranger}/QM1?user={BOB}").drop()
@@ -70,7 +70,7 @@ def test_another_queue_manager_than_the_one_that_is_named_is_refused(stranger):
         trigmon.connect(f"{stranger}/QM2?user={BOB}")
 
 
-def test_a_user_that_this_machine_does_not_have_is_said(stranger):
+def test_a_user_that_this_machine_does_not_have_is_reported(stranger):
     with pytest.raises(trigmon.QMgrNameError, match="no such user"):
         trigmon.connect(f"{stranger}/QM1?user=nosuch.user")
 

@@ -81,7 +81,7 @@ def test_an_exception_that_leaves_the_queues_block_gives_it_back_before_the_clos
     assert left(qm, queue.name) == [("marked", 1)]
 
 
-def test_a_mark_said_in_a_pipeline_is_given_back_as_well(qm, queue, shared_daemon):
+def test_a_mark_set_in_a_pipeline_is_given_back_as_well(qm, queue, shared_daemon):
     queue.put("marked")
     options = int(GetOption.SYNCPOINT | GetOption.MARK_SKIP_BACKOUT)
     with pytest.raises(ZeroDivisionError), shared_daemon.connect() as other:

@@ -64,7 +64,7 @@ def test_sparks_attributes_are_a_group():
     assert item["spark"] == {"master": "local[2]", "conf": {"a.b": "1"}, "arguments": ["--queue", "{queue}"]}
 
 
-def test_every_attribute_of_spark_is_said_by_its_key_and_loads_back():
+def test_every_attribute_of_spark_is_exported_by_its_key_and_loads_back():
     attributes = {
         "spark_start": "connect",
         "spark_isolation": "process",

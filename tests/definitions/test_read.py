@@ -267,7 +267,7 @@ def test_a_directory_is_its_definition_files_without_the_settings(tmp_path: Path
     assert [w.name for w in read_files([tmp_path])] == ["A", "B"]
 
 
-def test_what_is_not_there_is_said(tmp_path: Path):
+def test_what_is_not_there_is_reported(tmp_path: Path):
     with pytest.raises(DefinitionError, match=r"none\.yaml: it cannot be read: No such file"):
         read_files([tmp_path / "none.yaml"])
     with pytest.raises(DefinitionError, match="holds no definition file"):

@@ -56,7 +56,7 @@ def test_the_data_is_the_842_flights_of_one_day_and_every_carrier_has_a_name():
     assert {row["carrier"] for row in flights} <= set(data.airlines())
 
 
-def test_a_missing_java_is_told_before_anything_is_started(monkeypatch, small_tmp):
+def test_a_missing_java_is_reported_before_anything_is_started(monkeypatch, small_tmp):
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(java, "_bundled_home", lambda: None)

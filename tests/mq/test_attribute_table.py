@@ -111,7 +111,7 @@ def test_an_attribute_has_mqs_word_selector_and_default(which, word, name, selec
 @pytest.mark.parametrize(
     ("which", "rows"), [(ObjectType.QLOCAL, QLOCAL), (ObjectType.QMODEL, QMODEL), (ObjectType.QREMOTE, QREMOTE)]
 )
-def test_the_table_of_a_queue_has_no_attribute_beside_those_told_here(which, rows):
+def test_the_table_of_a_queue_has_no_attribute_beside_those_listed_here(which, rows):
     ours = {a.mqsc for a in ATTRIBUTES[which].values() if a.ours}
     assert ours == (set() if which is ObjectType.QREMOTE else {"REARM", "BACKSTOP", "MAXWAIT", "BOREQ"})
     assert ours | {row[0] for row in rows} == {a.mqsc for a in ATTRIBUTES[which].values()}
@@ -131,7 +131,7 @@ def test_the_structure_of_a_shared_queue_has_a_name_of_twelve_characters():
         read_attributes(ObjectType.QLOCAL, "Q", {"CFSTRUCT": "APPLICATION12"})
 
 
-def test_how_a_queue_is_made_is_said_by_its_model_and_by_no_local_queue():
+def test_how_a_queue_is_made_is_an_attribute_of_its_model_and_of_no_local_queue():
     for said, meant in [
         ("PERMDYN", DefinitionType.PERMANENT_DYNAMIC),
         ("temporary_dynamic", DefinitionType.TEMPORARY_DYNAMIC),

@@ -41,7 +41,7 @@ def test_the_header_is_an_mqrfh2_by_the_c_header_with_the_properties_in_folder_u
     st.binary(max_size=200),
     st.text(max_size=200),
 )
-def test_whatever_was_said_of_whatever_message_it_comes_back_to_the_letter(descriptor, data, why):
+def test_any_reason_given_for_any_message_comes_back_exactly(descriptor, data, why):
     outer, headed = with_rejection(descriptor, data, Rejection(why=why, q_name="Q", ms=5))
     inner, body, said = without_rejection(outer, headed)
     assert (inner, body) == (descriptor, data)

@@ -125,7 +125,7 @@ def test_a_wrong_command_stops_no_other():
         ("END NOW", ParmSyntaxError, 8405, "NOW"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line_and_number(text: str, kind: type[MQError] | None, amq: int, said: str):
+def test_a_mistake_is_reported_with_its_line_and_number(text: str, kind: type[MQError] | None, amq: int, said: str):
     command = one(f"\n{text}")
     assert type(command.error) is (kind or type(None))
     assert command.amq == amq
@@ -180,7 +180,7 @@ def test_the_refresh_of_expiry_names_the_queues_to_look_through(text: str, name:
         ("START LOCOMOTIVE(A)", "nothing that START is about"),
     ],
 )
-def test_a_wrong_word_is_told(text: str, said: str):
+def test_a_wrong_word_is_reported(text: str, said: str):
     error = one(text).error
     assert error is not None
     assert said in error.about

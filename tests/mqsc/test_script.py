@@ -110,7 +110,7 @@ def test_a_wrong_verb_is_answered_with_the_right_ones(qm: InProcess):
     assert said[3:6] == ["AMQ8426I: Valid MQSC commands are:", "", "    ALTER"]
 
 
-def test_a_wrong_parameter_is_answered_with_what_may_be_said(qm: InProcess):
+def test_a_wrong_parameter_is_answered_with_the_allowed_ones(qm: InProcess):
     said = answer(qm, "DEF QL(A) TRIGGER TRIGTYP(FIRST) SHARE")
     assert said[1] == "DEF QL(A) TRIGGER TRIGTYP(FIRST)"
     assert said[3:6] == ["AMQ8427I: Valid syntax for the MQSC command:", "", "  DEFINE QLOCAL( name )"]

@@ -81,7 +81,7 @@ def test_an_attribute_that_is_not_here_is_skipped_and_the_rest_is_done(noun: str
         ("CUSTOM('CAPEXPRY(600)')", False),
     ],
 )
-def test_mqs_default_is_told_apart_since_nothing_is_lost_with_it(parameter: str, is_default: bool):
+def test_mqs_default_is_recognized_since_nothing_is_lost_with_it(parameter: str, is_default: bool):
     (skipped,) = one(f"DEF QL(A) {parameter}").skipped
     assert skipped.is_default is is_default
 

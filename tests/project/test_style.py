@@ -12,6 +12,7 @@ import pytest
 import trigmon
 
 PACKAGE = Path(trigmon.__file__).parent
+TESTS = Path(__file__).parents[1]
 FILES = sorted(PACKAGE.rglob("*.py"))
 NAMES = [str(path.relative_to(PACKAGE)) for path in FILES]
 
@@ -118,3 +119,13 @@ def test_a_functions_docstring_begins_with_a_verb(name):
 def is_exempt(decorator: str) -> bool:
     """Returns whether what it decorates is named by a noun or an imperative: a property, a command of the CLI."""
     return decorator.endswith(("property", ".setter")) or "command" in decorator or "group(" in decorator
+
+
+def test_test_names_use_plain_words():
+    names = [
+        f"{path.relative_to(TESTS)}: {name}"
+        for path in sorted(TESTS.rglob("*.py"))
+        for name in re.findall(r"def (test_\w+)", path.read_text())
+        if BANNED.search(name)
+    ]
+    assert names == []

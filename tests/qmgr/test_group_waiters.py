@@ -141,7 +141,7 @@ def test_a_message_chosen_by_its_first_segment_is_waited_for_until_others_make_i
     assert house.puts("Sb", 1, LAST_SEGMENT, offset=2) == {"ann": "SaSb"}
 
 
-def test_who_waits_inside_a_group_for_another_id_is_told_when_the_next_message_has_none_of_it(house: House):
+def test_a_wait_inside_a_group_for_another_id_ends_when_the_next_message_has_none_of_it(house: House):
     house.puts("Y1", 1, IN_GROUP)
     assert house.gets("ann", LOGICAL) == "Y1"
     house.waits("ann", LOGICAL, msg_id=padded_id("wanted"))

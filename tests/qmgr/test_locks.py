@@ -35,7 +35,7 @@ def heard(world: World) -> list[bytes]:
 
 @pytest.mark.parametrize("options", [0, GetOption.BROWSE_FIRST, LOCK_FIRST])
 @pytest.mark.parametrize("how", ["unlock", "close", "disconnect", "lost", "browse on"])
-def test_who_waits_gets_the_message_when_it_is_let_go(world: World, how, options):
+def test_a_waiting_get_gets_the_message_when_it_is_unlocked(world: World, how, options):
     handle = lock_the_first(world)
     waiting(world, options)
     assert heard(world) == []

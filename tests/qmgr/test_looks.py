@@ -28,7 +28,7 @@ def looks(world, q_name="Q"):
     return {look.happened: look for look in explained(world, q_name, why_not=True).last}
 
 
-def test_a_put_that_did_not_fire_is_told_with_its_cause(armed):
+def test_a_put_that_did_not_fire_is_shown_with_its_cause(armed):
     armed.clock.advance(5000)
     reply = armed.put("Q", as_="loader", priority=3)
     look = looks(armed)["put"]
@@ -37,7 +37,7 @@ def test_a_put_that_did_not_fire_is_told_with_its_cause(armed):
     assert (look.at_ms, look.msg_id) == (armed.clock.now(), reply.msg_id)
 
 
-def test_a_put_that_fired_is_told_with_its_occasion(armed):
+def test_a_put_that_fired_is_shown_with_its_occasion(armed):
     armed.open(INITQ, IN, as_="monitor")
     armed.put("Q")
     look = looks(armed)["put"]
@@ -103,7 +103,7 @@ def test_each_kind_of_happening_has_its_own_verdict_newest_first(armed):
     assert found["change"].fails == ["13"]
 
 
-def test_gets_and_initiation_puts_that_become_allowed_are_told(armed):
+def test_gets_and_initiation_puts_that_become_allowed_are_shown(armed):
     armed.put("Q")
     for name, attribute in (("Q", "inhibit_get"), (INITQ, "inhibit_put")):
         handle = armed.open(name, SET, as_="operator")
@@ -125,7 +125,7 @@ def test_a_close_with_a_reader_left_says_so(armed):
     assert twelve.seen == "IPPROCS(1) after the close, 1 waiting"
 
 
-def test_the_cause_of_an_errand_is_the_call_that_was_made(armed):
+def test_the_cause_of_an_internal_call_is_the_call_that_was_made(armed):
     armed.open("Q", IN, as_="reader")
     armed.do(LostConnection(), "reader")
     assert looks(armed)["close"].call == "lost_connection"
@@ -168,7 +168,7 @@ def test_nothing_outlives_a_restart_and_the_answer_says_since_when(armed):
     assert str(reply).startswith("Nothing has happened to Q since 2026-01-01 00:01:00 UTC (start).\n\nA put on Q")
 
 
-def test_nobody_who_does_not_ask_is_told(armed):
+def test_nothing_is_shown_unless_it_is_asked_for(armed):
     armed.put("Q")
     reply = explained(armed)
     assert reply.last == []
@@ -195,7 +195,7 @@ def test_the_text_names_what_happened_and_shows_only_what_failed(armed):
         ("", "it was dropped: "),
     ],
 )
-def test_a_trigger_message_that_came_to_nothing_is_told_with_its_fate(armed, dead_letter_q, fate):
+def test_a_trigger_message_that_came_to_nothing_is_shown_with_its_fate(armed, dead_letter_q, fate):
     armed.did(Alter(object_type="QMGR", name="", attributes={"dead_letter_q_name": dead_letter_q}), "operator")
     armed.did(Alter(object_type="QLOCAL", name=INITQ, attributes={"max_q_depth": 0}), "operator")
     armed.open(INITQ, IN, as_="monitor")

@@ -82,7 +82,7 @@ def test_explain_says_of_what_another_did_that_it_was_seen_in_the_group(armed):
     assert "  put, seen in the group, priority 0: a trigger message was written" in look.headline
 
 
-def test_what_another_did_and_was_refused_here_is_judged_in_a_later_turn_and_told_once(armed, monkeypatch):
+def test_what_another_did_and_was_refused_here_is_judged_in_a_later_turn_and_reported_once(armed, monkeypatch):
     """Nothing moves meanwhile that would bring it about by itself."""
     here, other, serving = armed
     told = here.qm._telling = Heard()

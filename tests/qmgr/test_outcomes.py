@@ -37,7 +37,7 @@ def get_nothing(world: World, unit: int, name: str = "app") -> None:
 
 
 @pytest.mark.parametrize("how", ["lose", "crash"])
-def test_units_in_which_nothing_was_got_are_committed_as_told(world, how):
+def test_units_in_which_nothing_was_got_are_committed_as_answered(world, how):
     world.put("Q", unit=1)
     world.did(Commit(unit=1))
     for unit in (2, 3, 4):
@@ -155,7 +155,7 @@ class Script:
         self.lives += 1
 
 
-def test_scripts_with_kills_tell_what_was_told(world):
+def test_scripts_with_kills_give_the_outcome_that_was_answered(world):
     script = Script(world, seed=2026)
     for _ in range(CRASHES[world.kind]):
         for _ in range(script.chance.randrange(1, 40)):
@@ -196,7 +196,7 @@ class TestAge:
         assert outcome(world, 1, "young") is COMMITTED
         assert outcome(world, 1, "gone-1") is UNKNOWN
 
-    def test_they_stay_as_long_as_they_are_said_to(self, world):
+    def test_they_stay_as_long_as_documented(self, world):
         gone_clients(world, 3)
         world.clock.advance(OUTCOMES_KEPT_MS - 60_000)
         world.qm.housekeeping.forget_outcomes()

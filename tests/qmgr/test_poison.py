@@ -60,7 +60,7 @@ def test_a_batch_of_those_that_can_go_nowhere_begins_anew_at_each(world, q):
     assert world.queue_depth("ASIDE") == 0
 
 
-def test_whoever_waits_is_not_given_what_another_backed_out(world, q):
+def test_a_waiting_get_is_not_given_what_another_backed_out(world, q):
     waiting = world.open("Q", IN, as_="waits")
     world.put("Q", b"bad")
     world.did(Get(handle=q, options=SYNC, unit=1))
@@ -73,7 +73,7 @@ def test_whoever_waits_is_not_given_what_another_backed_out(world, q):
     assert answer.reply.data == b"good"
 
 
-def test_whoever_waits_on_the_backout_queue_is_given_it(world, q):
+def test_a_waiting_get_on_the_backout_queue_is_given_it(world, q):
     aside = world.open("ASIDE", IN, as_="repairs")
     assert world.do(Get(handle=aside, options=WAIT, wait_interval_ms=1000), "repairs") is None
     poisoned(world, q, b"bad")
@@ -83,7 +83,7 @@ def test_whoever_waits_on_the_backout_queue_is_given_it(world, q):
     assert answer.reply.data == b"bad"
 
 
-def test_each_one_is_told_with_its_id_its_count_and_its_way(world, q):
+def test_each_one_is_reported_with_its_id_its_count_and_its_way(world, q):
     poisoned(world, q, b"bad", msg_id=b"m" * 24)
     world.did(Alter(object_type="QLOCAL", name="ASIDE", attributes={"inhibit_put": "inhibited"}))
     world.did(Get(handle=q, options=SYNC, unit=2))

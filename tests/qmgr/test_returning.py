@@ -319,7 +319,7 @@ def test_what_went_back_is_on_one_queue_after_a_crash(world, dlq):
 
 
 @pytest.mark.parametrize("kind", [DeadLetters, RetryDeadLetters, DiscardDeadLetters])
-def test_whoever_asked_hears_of_a_dead_letter_that_had_expired(world, dlq, kind):
+def test_the_sender_that_asked_gets_a_report_of_a_dead_letter_that_had_expired(world, dlq, kind):
     world.define("REPLIES")
     dead(world, b"late", expiry=10, report=int(ReportOption.EXPIRATION), reply_to_q="REPLIES")
     world.clock.advance(2000)

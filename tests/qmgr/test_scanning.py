@@ -74,7 +74,7 @@ def test_several_gets_of_one_turn_share_its_slice(world):
     assert depth(world) >= MANY - 2 * SLICE
 
 
-def test_one_without_a_wait_is_told_2033_and_one_with_a_wait_keeps_its_time(world):
+def test_one_without_a_wait_gets_2033_and_one_with_a_wait_keeps_its_time(world):
     expired(world)
     handle = world.open("Q", IN)
     reply = world.do(Get(handle=handle))

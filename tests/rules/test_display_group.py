@@ -15,7 +15,7 @@ def member(**more) -> Member:
     return Member("QM1", **said | more)
 
 
-def test_a_group_is_told_with_its_members_its_queues_and_who_has_them_open():
+def test_a_group_is_shown_with_its_members_its_queues_and_who_has_them_open():
     qm = InProcess(in_group=True)
     qm(Define(object_type="QLOCAL", name="Q", attributes={"qsg_disp": "shared"}))
     qm(Define(object_type="QLOCAL", name="OWN"))

@@ -163,7 +163,7 @@ TOLD = given(steps=st.lists(STEPS, min_size=10, max_size=80))
 
 @settings(max_examples=20)
 @TOLD
-def test_stories_are_told_alike_by_all_stores_and_the_counts_hold(steps):
+def test_stories_go_alike_on_all_stores_and_the_counts_hold(steps):
     tell(steps)
 
 
@@ -171,7 +171,7 @@ def test_stories_are_told_alike_by_all_stores_and_the_counts_hold(steps):
 @pytest.mark.timeout(1800)
 @settings(max_examples=400)
 @TOLD
-def test_many_stories_are_told_alike_by_all_stores_and_the_counts_hold(steps):
+def test_many_stories_go_alike_on_all_stores_and_the_counts_hold(steps):
     tell(steps)
 
 

@@ -224,12 +224,12 @@ class TestADeadLetter:
         "attributes",
         [{"max_msg_length": 100}, {"max_q_depth": 0}, {"inhibit_put": "inhibited"}],
     )
-    def test_it_is_dropped_and_told_where_the_dead_letter_queue_does_not_take_it_either(self, triggered, attributes):
+    def test_it_is_dropped_and_logged_where_the_dead_letter_queue_does_not_take_it_either(self, triggered, attributes):
         triggered.did(Alter(object_type="QLOCAL", name="DEAD", attributes=attributes), "operator")
         triggered.did(Put(q_name="T"))
         assert [name for name, _ in triggered.telling.dropped] == ["T"]
 
-    def test_it_is_dropped_and_told_where_no_dead_letter_queue_is_named(self, triggered):
+    def test_it_is_dropped_and_logged_where_no_dead_letter_queue_is_named(self, triggered):
         triggered.did(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": ""}), "operator")
         triggered.put("T")
         assert len(triggered.telling.dropped) == 1

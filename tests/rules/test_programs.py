@@ -130,7 +130,7 @@ def test_what_is_taken_from_another_process_is_looked_at_too():
         qm(Define(object_type="PROCESS", name="Q", like="P", attributes={"appl_type": "unix"}))
 
 
-def test_every_fault_is_told():
+def test_every_fault_is_reported():
     told = dict(faults(Process(name="P", appl_id="'", env_data="'")))
     assert told == {"appl_id": OPEN_QUOTE, "env_data": OPEN_QUOTE}
 

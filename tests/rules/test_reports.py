@@ -81,7 +81,7 @@ def test_a_report_is_the_queue_managers_and_keeps_the_senders_identity_and_the_p
     assert report.put_ms == world.clock.now()
 
 
-def test_an_expired_transmission_is_told_to_its_sender_by_the_ids_of_its_own_message(world):
+def test_an_expired_transmission_is_reported_to_its_sender_by_the_ids_of_its_own_message(world):
     mine = padded_id("MINE")
     both = ReportOption.EXPIRATION | ReportOption.PASS_MSG_ID | ReportOption.PASS_CORREL_ID
     put(world, "R", report=ReportOption.EXPIRATION, reply_to_q="REPLY", msg_id=mine, expiry=1)
@@ -112,7 +112,7 @@ def test_an_undelivered_report_lies_on_the_dead_letter_queue_with_its_reason(wor
     assert (dead.descriptor.format, dead.descriptor.feedback) == ("MQDEAD", Feedback.COA)
 
 
-def test_one_that_nobody_takes_is_told_to_the_log(world):
+def test_one_that_nobody_takes_is_logged(world):
     world.did(Alter(object_type="QLOCAL", name="DEAD", attributes={"max_q_depth": 0}), "operator")
     put(world, report=ReportOption.COA, reply_to_q="NONE")
     assert [q_name for q_name, _ in world.telling.lost] == ["NONE"]

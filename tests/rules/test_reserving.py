@@ -17,7 +17,7 @@ from trigmon.rules.model.shared_view import Shared
 from trigmon.rules.reservations.reserve import look_for_reserve
 
 
-def test_who_would_reserve_of_a_shared_queue_is_told_its_name_and_what_to_do():
+def test_a_reservation_of_a_shared_queue_is_refused_with_its_name_and_a_remedy():
     handle = HandleFacts(1, 1, ObjectType.QLOCAL, "ALIAS", "ORDERS", OpenOption.INPUT_SHARED.value)
     queue = QueueFacts(LocalQueue(name="ORDERS", qsg_disp=QsgDisp.SHARED), shared=Shared())
     facts = WideFacts(

@@ -27,7 +27,7 @@ def test_a_driver_of_a_cluster_is_as_its_definition_says(master):
     assert closing(master, {}) == {}
 
 
-def test_what_is_said_stays():
+def test_what_a_definition_sets_stays():
     assert closing("", {"spark.authenticate": "false", "spark.driver.host": "h"}) == {
         "spark.driver.bindAddress": "127.0.0.1"
     }

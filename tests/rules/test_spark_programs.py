@@ -160,7 +160,7 @@ def test_what_spark_would_not_start_is_refused_when_it_is_defined_or_altered_wha
 
 
 @pytest.mark.parametrize(("name", "value"), RIGHT)
-def test_what_spark_takes_is_kept_as_it_was_said(name, value):
+def test_what_spark_takes_is_kept_as_it_was_written(name, value):
     qm = InProcess()
     define(qm, **{name: value})
     assert row(qm)[name] == value
@@ -195,7 +195,7 @@ def test_a_contradiction_is_found_whichever_part_is_altered():
         qm(Alter(object_type="PROCESS", name="P", attributes={"appl_id": "load.py"}))
 
 
-def test_what_is_wrong_alone_is_not_told_again_as_a_contradiction():
+def test_what_is_wrong_alone_is_not_reported_again_as_a_contradiction():
     assert [name for name, _ in faults(Process(name="P", spark_master="locale", spark_principal="p"))] == [
         "spark_master"
     ]

@@ -182,7 +182,7 @@ def test_a_failed_step_does_not_end_the_play(play):
         ),
     ],
 )
-def test_what_does_not_hold_is_told_in_words(play, text, said):
+def test_what_does_not_hold_is_reported_in_words(play, text, said):
     assert play.failure(text).startswith(said)
 
 

@@ -147,7 +147,7 @@ class TestMembers:
         assert 0 <= shown["QM1"].silent_ms < 60_000
         assert shown["QM1"].host and shown["QM1"].pid
 
-    def test_what_one_was_told_to_last_is_as_far_as_the_group_is_for_its_next_life(self, group, join):
+    def test_the_last_version_a_member_has_read_is_where_its_next_life_begins(self, group, join):
         one = defined(join(group))
         before = one.shared.reached
         one.did(Put(q_name="Q", descriptor=MessageDescriptor(persistence=0)))
@@ -158,7 +158,7 @@ class TestMembers:
         assert again.reached == one.shared.reached
         again.abandon()
 
-    def test_who_waits_for_a_lock_is_not_dead_however_long_he_says_nothing(self, impatient, join):
+    def test_a_member_that_waits_for_a_lock_is_not_dead_however_long_it_is_silent(self, impatient, join):
         one, two = defined(join(impatient)), join(impatient, "QM2")
         with psycopg.connect(impatient.place.dsn, options=f"-csearch_path={impatient.place.schema}") as holder:
             holder.execute("SELECT FROM turn FOR UPDATE")
@@ -171,7 +171,7 @@ class TestMembers:
         putting.join()
         assert one.left("Q") == [(b"m", 0)]
 
-    def test_a_role_is_ones_until_he_ends_or_lets_it_lapse(self, group, join):
+    def test_a_role_is_a_members_until_it_ends_or_lets_it_expire(self, group, join):
         one, two = join(group).shared, join(group, "QM2").shared
         for member in (one, two):
             member.takes_role("EXPIRY", 0, 0)
@@ -286,7 +286,7 @@ def told_at_its_next_start(group, member):
 class TestWhatItHadCommitted:
     """Units of work that the member's own half may not know to be committed, when it dies."""
 
-    def test_those_of_its_last_turn_are_told_at_its_next_start_however_often(self, group, join):
+    def test_those_of_its_last_turn_are_given_at_its_next_start_however_often(self, group, join):
         one = defined(join(group))
         for number in range(1, 4):
             commits_on_both(one, f"c{number}")
@@ -303,7 +303,7 @@ class TestWhatItHadCommitted:
             commits_on_both(one, f"c{number}")
         assert told_at_its_next_start(group, one) == ["c59"]
 
-    def test_what_was_backed_out_or_taken_back_is_not_told(self, group, join):
+    def test_what_was_backed_out_or_undone_is_not_given(self, group, join):
         one = defined(join(group))
         one.put("Q", b"m")
         one.did(Backout(unit=1))
@@ -435,7 +435,7 @@ class TestTheFence:
         check_that_nothing_late_stands(impatient, join, call)
 
     @pytest.mark.parametrize("act", ["beat", "dead", "takes_role"])
-    def test_it_is_told_so_whatever_it_asks_first(self, impatient, join, act):
+    def test_it_gets_that_error_whatever_it_asks_first(self, impatient, join, act):
         one, _ = late(impatient, join)
         asks = {
             "beat": one.shared.beat,
@@ -533,7 +533,7 @@ class TestTurnsBesideEachOther:
             assert (sum(queue.depths), sum(queue.put_totals)) == (0, len(put))
             assert all(use.puts == use.gets == 0 for use in queue.uses.values())
 
-    def test_the_bell_tells_the_others_and_not_who_rang_it(self, group, join):
+    def test_a_notification_reaches_the_others_and_not_its_sender(self, group, join):
         one, two = defined(join(group)), join(group, "QM2")
         two.shared.was_notified()
         two.qm.turn([])

@@ -86,7 +86,7 @@ class TestItsStart:
             thread.join()
         assert failed == []
 
-    def test_a_server_that_is_not_there_is_told_without_what_opens_it(self, tmp_path):
+    def test_a_server_that_is_not_there_is_reported_without_the_password(self, tmp_path):
         where = Place(f"host={tmp_path} dbname=x user=someone", "S")
         with pytest.raises(Unreachable, match=f"schema S of PostgreSQL .host={tmp_path} dbname=x.") as caught:
             connect(where)

@@ -507,7 +507,7 @@ class TestRejecting:
         assert world.did(Settle(reservation=made.reservation), "job").already
 
     @pytest.mark.parametrize("boq", ["ASIDE", ""])
-    def test_what_was_said_is_shown_and_the_message_goes_back_as_it_was_to_the_letter(self, world, q, boq):
+    def test_the_reason_given_is_shown_and_the_message_goes_back_exactly_as_it_was(self, world, q, boq):
         world.define("ASIDE")
         world.define("DEAD")
         world.did(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": "DEAD"}), "operator")
@@ -528,7 +528,7 @@ class TestRejecting:
         assert back.data == body
         assert [getattr(back.descriptor, name) for name in kept] == ["MQHRF2", 0x111, 819, b"c" * 24, "", 0]
 
-    def test_where_the_backout_queue_has_no_room_for_what_was_said_it_stands_in_the_log_alone(self, world, q):
+    def test_a_reason_for_which_the_backout_queue_has_no_room_stands_in_the_log_alone(self, world, q):
         world.define("ASIDE", max_msg_length=10)
         world.did(Alter(object_type="QLOCAL", name=q, attributes={"backout_requeue_q_name": "ASIDE"}), "operator")
         fill(world, 1)

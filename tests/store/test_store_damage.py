@@ -111,7 +111,7 @@ def test_its_row_is_kept_and_stays_aside_after_a_restart(tmp_path, kind, change)
     assert run_sql(kind, tmp_path, "SELECT data FROM message WHERE queue < 0") == [(b"\0",)]
 
 
-def test_a_definition_that_cannot_be_read_is_said_to_be(tmp_path):
+def test_a_definition_that_cannot_be_read_is_reported(tmp_path):
     with pytest.raises(StoreBroken, match="definition of a QLOCAL"):
         damaged("postgres", tmp_path, "UPDATE object SET definition = '[]' WHERE kind = 'QLOCAL'")
 

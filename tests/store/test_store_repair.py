@@ -270,7 +270,7 @@ def test_a_salvage_that_cannot_open_a_file_now_changes_nothing(world, monkeypatc
     goes_on(world)
 
 
-def test_a_last_turn_that_cannot_be_opened_is_said_to_be(world):
+def test_a_last_turn_that_cannot_be_opened_is_reported(world):
     world.qm.stop()
     (world.directory / "last_turn").unlink()
     (world.directory / "last_turn").mkdir()
@@ -420,7 +420,7 @@ def test_a_stamp_says_what_was_written_and_nothing_else():
         assert unpacked(bytes(data)) is None
 
 
-def test_a_number_of_the_last_turn_that_is_not_there_is_told_of(world):
+def test_a_missing_number_of_the_last_turn_is_reported(world):
     with contextlib.closing(stopped(world)) as db:
         db.execute("DELETE FROM meta WHERE key = 'turn'")
     said = []
@@ -433,7 +433,7 @@ def test_a_number_of_the_last_turn_that_is_not_there_is_told_of(world):
     assert any("its row is missing" in each for each in world.said)
 
 
-def test_a_damaged_record_of_ended_units_is_told_with_what_follows_from_it(world):
+def test_a_damaged_record_of_ended_units_is_reported_with_what_follows_from_it(world):
     with contextlib.closing(stopped(world)) as db:
         db.execute("INSERT OR REPLACE INTO meta VALUES ('leftovers', '{}', 1)")
     started(world)
