@@ -80,7 +80,7 @@ class Cable:
         """It goes with its network."""
 
 
-class House:
+class Harness:
     """Three members over one server, each by a way of its own: in a ``network``, or else through a socket.
 
     Over a pair of servers each finds the one that serves; if that is careful it puts up with no loss. ``program`` is
@@ -255,19 +255,19 @@ class House:
         return [Recovery(event["member"], _seconds(event)) for event in events]
 
 
-FAULTS: dict[str, Callable[[House, Daemon, random.Random], None]] = {
-    "kill": House.kill,
-    "stop": House.stop,
-    "cut": House.cut,
-    "crash": House.crash,
+FAULTS: dict[str, Callable[[Harness, Daemon, random.Random], None]] = {
+    "kill": Harness.kill,
+    "stop": Harness.stop,
+    "cut": Harness.cut,
+    "crash": Harness.crash,
 }
-BY_HAND: dict[str, Callable[[House, Daemon, random.Random], None]] = {"give back": House.give_back}
-OF_A_PAIR: dict[str, Callable[[House, Daemon, random.Random], None]] = {
-    "fail over": House.fail_over,
-    "fail over late": House.fail_over_late,
-    "leave": House.leave,
-    "kill": House.kill,
-    "stop": House.stop,
+BY_HAND: dict[str, Callable[[Harness, Daemon, random.Random], None]] = {"give back": Harness.give_back}
+OF_A_PAIR: dict[str, Callable[[Harness, Daemon, random.Random], None]] = {
+    "fail over": Harness.fail_over,
+    "fail over late": Harness.fail_over_late,
+    "leave": Harness.leave,
+    "kill": Harness.kill,
+    "stop": Harness.stop,
 }
 
 
@@ -284,26 +284,26 @@ def strike(
     """Strikes so often, and judges what the clients' books say. With a mutant's ``program`` it ends when it knows."""
     chance = random.Random(seed)
     found = Found("faults")
-    house = House(make, server, network, program)
+    harness = Harness(make, server, network, program)
     kinds = list(itertools.islice(itertools.cycle(kinds), faults))
     chance.shuffle(kinds)
-    with _load(house, seed) as (clients, monitors):
+    with _load(harness, seed) as (clients, monitors):
         for kind in kinds:
-            struck = chance.choice(house.members)
-            found.add(_round(house, monitors, kind, struck, chance), f"seed {seed}, {kind} of {struck.name}")
+            struck = chance.choice(harness.members)
+            found.add(_round(harness, monitors, kind, struck, chance), f"seed {seed}, {kind} of {struck.name}")
             found.more[kind] += 1
             if found.violations:
                 break  # what comes behind it may follow from it
     works = [work for client in clients for work in client.works]
     found.add([str(client.problem) for client in clients if client.problem], f"seed {seed}", 0)
-    recoveries = house.recoveries()
-    found.add(problems(works, house.left(), recoveries, house.crashes), f"seed {seed}", 0)
+    recoveries = harness.recoveries()
+    found.add(problems(works, harness.left(), recoveries, harness.crashes), f"seed {seed}", 0)
     if found.violations:
-        found.violations += [f"at {at_s:.3f}: {kind} of {name}" for at_s, kind, name in house.struck]
-    refused = house.refused()
-    found.add([*house.stuck(), *([] if set(kinds) & set(BY_HAND) else refused)], f"seed {seed}", 0)
+        found.violations += [f"at {at_s:.3f}: {kind} of {name}" for at_s, kind, name in harness.struck]
+    refused = harness.refused()
+    found.add([*harness.stuck(), *([] if set(kinds) & set(BY_HAND) else refused)], f"seed {seed}", 0)
     found.more["refused turns"] = len(refused)
-    house.close()
+    harness.close()
     _count(found, works, recoveries)
     return found
 
@@ -315,9 +315,9 @@ def _count(found: Found, works: list[Work], recoveries: list[Recovery]) -> None:
 
 
 @contextmanager
-def _load(house: House, seed: int) -> Iterator[tuple[list[Client], list[Monitor]]]:
-    clients = [Client(f"{one.name}.c{number}", one, seed) for one in house.members for number in range(CLIENTS_EACH)]
-    monitors = [Monitor(one, INITQ) for one in house.members]
+def _load(harness: Harness, seed: int) -> Iterator[tuple[list[Client], list[Monitor]]]:
+    clients = [Client(f"{one.name}.c{number}", one, seed) for one in harness.members for number in range(CLIENTS_EACH)]
+    monitors = [Monitor(one, INITQ) for one in harness.members]
     threads = [*clients, *monitors]
     for thread in threads:
         thread.start()
@@ -331,17 +331,17 @@ def _load(house: House, seed: int) -> Iterator[tuple[list[Client], list[Monitor]
     assert not [thread for thread in threads if thread.is_alive()]
 
 
-def _round(house: House, monitors: list[Monitor], kind: str, struck: Daemon, chance: random.Random) -> list[str]:
+def _round(harness: Harness, monitors: list[Monitor], kind: str, struck: Daemon, chance: random.Random) -> list[str]:
     """One fault; what was not mended behind it, or not told."""
     time.sleep(chance.uniform(*LOAD_S))
     began = time.time()
-    by = chance.choice(house.members)
+    by = chance.choice(harness.members)
     with by.connect() as qm:
         qm.put(TRIGGERED, b"due", persistence="persistent")
-    house.struck.append((time.time(), kind, struck.name))
-    (FAULTS | BY_HAND | OF_A_PAIR)[kind](house, struck, chance)
+    harness.struck.append((time.time(), kind, struck.name))
+    (FAULTS | BY_HAND | OF_A_PAIR)[kind](harness, struck, chance)
     try:
-        until(house.is_whole, BACK_S)
+        until(harness.is_whole, BACK_S)
     except AssertionError:
         return [f"not mended within {BACK_S:g} s"]
     try:

@@ -12,7 +12,7 @@ import apsw
 
 from tests.proof.disk import Disk
 from tests.proof.found import Found
-from tests.proof.house import House
+from tests.proof.harness import Harness
 from tests.proof.images import dropped, kept
 from tests.proof.power_cuts import judge
 from trigmon.store.port import StoreBroken
@@ -66,51 +66,51 @@ def fail_everywhere(directory: Path, seed: int, stride: int = 1) -> Found:
     found = Found("positions")
     for beginning in (_new, _reopened):
         for name, (kind, is_sticky, code) in WAYS:
-            house = beginning(directory, seed)
-            counting = Failing(house.disk)
-            said = _play(house, counting)
+            harness = beginning(directory, seed)
+            counting = Failing(harness.disk)
+            said = _play(harness, counting)
             assert not said and not counting.has_failed, said
             for which in range(1 + seed % stride, counting.counts[kind] + 1, stride):
-                house = beginning(directory, seed)
-                failing = Failing(house.disk, kind, which, is_sticky=is_sticky, code=code)
-                said = _play(house, failing)
+                harness = beginning(directory, seed)
+                failing = Failing(harness.disk, kind, which, is_sticky=is_sticky, code=code)
+                said = _play(harness, failing)
                 if not failing.has_failed:
                     said = [*said, "it was never reached"]
                 found.add(said, f"seed {seed} {beginning.__name__[1:]}: {name}, number {which}")
     return found
 
 
-def _new(directory: Path, seed: int) -> House:
-    return House(directory, seed)
+def _new(directory: Path, seed: int) -> Harness:
+    return Harness(directory, seed)
 
 
-def _reopened(directory: Path, seed: int) -> House:
-    """A house whose disk is as a killed process left it, the log still to be taken up."""
-    house = House(directory, seed)
-    house.start()
-    house.play(WORKS)
-    house.end()
-    house.disk = Disk(kept(house.disk), house.log)
-    house.players.clear()
-    house.names = [f"later.{who}" for who in house.names]
-    house.events.append(house.crash("kill"))
-    return house
+def _reopened(directory: Path, seed: int) -> Harness:
+    """A harness whose disk is as a killed process left it, the log still to be taken up."""
+    harness = Harness(directory, seed)
+    harness.start()
+    harness.play(WORKS)
+    harness.end()
+    harness.disk = Disk(kept(harness.disk), harness.log)
+    harness.players.clear()
+    harness.names = [f"later.{who}" for who in harness.names]
+    harness.events.append(harness.crash("kill"))
+    return harness
 
 
-def _play(house: House, failing: Failing) -> list[str]:
+def _play(harness: Harness, failing: Failing) -> list[str]:
     """Plays a load on a disk that fails, then looks at what a death of the process, and a power cut, leave."""
-    house.disk.fault = failing
+    harness.disk.fault = failing
     try:
-        house.start()
-        house.play(WORKS)
-        house.manager.housekeeping.idle()
+        harness.start()
+        harness.play(WORKS)
+        harness.manager.housekeeping.idle()
     except StoreBroken:
         if not failing.has_failed:
             raise
-        house.disk.is_dead = True  # whatever a connection does that nobody holds any more
-    if house.is_up:
-        house.end()
+        harness.disk.is_dead = True  # whatever a connection does that nobody holds any more
+    if harness.is_up:
+        harness.end()
     said = []
-    for how, files in (("kill", kept(house.disk)), ("power", dropped(house.disk, house.chance))):
-        said += judge(house.directory, files, [*house.events, house.crash(how)])
+    for how, files in (("kill", kept(harness.disk)), ("power", dropped(harness.disk, harness.chance))):
+        said += judge(harness.directory, files, [*harness.events, harness.crash(how)])
     return said

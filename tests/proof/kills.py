@@ -14,8 +14,8 @@ from tests.daemons import Daemon
 from tests.postgres import Server
 from tests.proof.clients import LOADED, REPORTS
 from tests.proof.found import Found
+from tests.proof.harness import definitions
 from tests.proof.history import COMMITTED, Event, Left, read
-from tests.proof.house import definitions
 from tests.proof.rules import problems
 from trigmon.client.connection import Connection
 from trigmon.mq.calls import Display, Runs

@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.proof.aftermath import Aftermath
 from tests.proof.disk import Disk
 from tests.proof.found import Found
+from tests.proof.harness import Harness
 from tests.proof.history import Event
-from tests.proof.house import House
 from tests.proof.images import POWER_CUTS, Files, kept
 from tests.proof.rules import problems
 from tests.proof.vfs import VFS
@@ -29,37 +29,37 @@ def cut_power(directory: Path, seed: int, images: int) -> Found:
     """Records loads and looks at so many images of them."""
     found = Found("images")
     while found.count < images:
-        house = House(directory, seed + found.count)
-        recorded(house, found)
-        for name, files, events in crashes(house, min(IMAGES_A_RUN, images - found.count)):
-            found.add(judge(directory, files, events), f"run {house.seed} {name}")
+        harness = Harness(directory, seed + found.count)
+        recorded(harness, found)
+        for name, files, events in crashes(harness, min(IMAGES_A_RUN, images - found.count)):
+            found.add(judge(directory, files, events), f"run {harness.seed} {name}")
     return found
 
 
-def recorded(house: House, found: Found) -> None:
+def recorded(harness: Harness, found: Found) -> None:
     """Plays a load; what an answer says that cannot be is a violation already."""
     try:
-        house.start()
-        house.play(WORKS, kills=1)
+        harness.start()
+        harness.play(WORKS, kills=1)
     except AssertionError as error:
-        found.violations.append(f"run {house.seed}: refused: {error}")
+        found.violations.append(f"run {harness.seed}: refused: {error}")
     finally:
-        house.end()
+        harness.end()
 
 
-def crashes(house: House, images: int) -> Iterator[tuple[str, Files, list[Event]]]:
+def crashes(harness: Harness, images: int) -> Iterator[tuple[str, Files, list[Event]]]:
     """What crashes along the log of a load leave: a name, the files, and the history up to then with the crash."""
-    chance = random.Random(house.seed)
-    places = Counter(chance.randrange(len(house.log) + 1) for _ in range(images))
-    ends = [event["at"] for event in house.events]
+    chance = random.Random(harness.seed)
+    places = Counter(chance.randrange(len(harness.log) + 1) for _ in range(images))
+    ends = [event["at"] for event in harness.events]
     disk = Disk()
-    for place, op in enumerate([*house.log, None]):
+    for place, op in enumerate([*harness.log, None]):
         for _ in range(places[place]):
             cut = chance.choice((*POWER_CUTS, None))
             files = kept(disk) if cut is None else cut(disk, chance)
             name, how = (cut.__name__, "power") if cut else ("kept", "kill")
-            events = house.events[: bisect_right(ends, place)]
-            ms = events[-1]["ms"] if events else house.clock.now()
+            events = harness.events[: bisect_right(ends, place)]
+            ms = events[-1]["ms"] if events else harness.clock.now()
             crash = {"event": "crash", "who": "", "at": place, "ms": ms, "how": how}
             yield f"at {place} {name}", files, [*events, crash]
         if op is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.proof.house import Told
+from tests.proof.harness import Told
 from tests.proof.loop import Loop, ProcessLoop
 from tests.proof.network import Link
 from trigmon.mq.calls import Call

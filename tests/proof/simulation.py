@@ -16,8 +16,8 @@ from tests.proof.aftermath import Aftermath
 from tests.proof.clients import ASIDE, BATCHED, COUNTED, LOADED, POISONED, QUEUES, Client
 from tests.proof.found import Found
 from tests.proof.guests import Guest
+from tests.proof.harness import ARMED, INITIATION_Q, definitions
 from tests.proof.history import Event
-from tests.proof.house import ARMED, INITIATION_Q, definitions
 from tests.proof.lives import WAITED_ON, listening, triggered, waiting
 from tests.proof.loop import Loop
 from tests.proof.network import Faults, Link

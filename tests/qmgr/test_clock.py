@@ -122,7 +122,7 @@ def test_the_real_clock_is_the_machines():
     assert abs(SystemClock(clock.kept()).off_wall_ms()) < 50
 
 
-class House:
+class Harness:
     """A queue manager on disk, on a fake machine."""
 
     def __init__(self, directory, machine) -> None:
@@ -146,38 +146,40 @@ class House:
 @pytest.mark.parametrize("jump_ms", [0, 3 * DAY_MS, -3 * DAY_MS])
 @pytest.mark.parametrize("end", ["stop", "crash"])
 def test_a_deadline_stands_over_a_restart_and_a_jump(tmp_path, machine, jump_ms, end):
-    house = House(tmp_path, machine)
-    house.do(Define(object_type="QLOCAL", name="Q", attributes={"def_persistence": "persistent"}))
+    harness = Harness(tmp_path, machine)
+    harness.do(Define(object_type="QLOCAL", name="Q", attributes={"def_persistence": "persistent"}))
     for expiry in (200, 400):
         descriptor = MessageDescriptor(persistence=1, expiry=expiry, priority=0)
-        house.do(Deliver(q_name="Q", descriptor=descriptor, data=b"m", expires_ms=house.qm.clock.now() + expiry * 100))
+        harness.do(
+            Deliver(q_name="Q", descriptor=descriptor, data=b"m", expires_ms=harness.qm.clock.now() + expiry * 100)
+        )
     machine.passes(10_000)
     machine.wall += jump_ms
     if end == "stop":
-        house.qm.stop()
+        harness.qm.stop()
     else:
-        house.store.abandon()
-    house.start()
+        harness.store.abandon()
+    harness.start()
     machine.passes(9_999)
-    assert house.do(Open(object_name="Q", options=int(OpenOption.BROWSE))).handle
-    reply = house.got()
+    assert harness.do(Open(object_name="Q", options=int(OpenOption.BROWSE))).handle
+    reply = harness.got()
     assert isinstance(reply, WasGot)
     assert (reply.descriptor.expiry, len(reply.data)) == (1, 1)
-    assert house.got().descriptor.expiry == 200
-    house.do(Disconnect())
-    house.qm.stop()
+    assert harness.got().descriptor.expiry == 200
+    harness.do(Disconnect())
+    harness.qm.stop()
 
 
 def test_the_time_is_kept_at_least_each_second_in_which_something_is_written(tmp_path, machine):
-    house = House(tmp_path, machine)
-    house.do(Define(object_type="QLOCAL", name="Q"))
+    harness = Harness(tmp_path, machine)
+    harness.do(Define(object_type="QLOCAL", name="Q"))
     for _ in range(5):
         machine.passes(600)
-        house.do(Define(object_type="QLOCAL", name="Q", replace=True))
-    at = house.qm.clock.now()
-    house.store.abandon()
+        harness.do(Define(object_type="QLOCAL", name="Q", replace=True))
+    at = harness.qm.clock.now()
+    harness.store.abandon()
     machine.wall -= DAY_MS
     machine.boots()
-    house.start()
-    assert at - 1000 <= house.qm.clock.now() <= at
-    house.qm.stop()
+    harness.start()
+    assert at - 1000 <= harness.qm.clock.now() <= at
+    harness.qm.stop()

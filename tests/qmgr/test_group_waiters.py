@@ -16,7 +16,7 @@ IN_GROUP, LAST = MsgFlag.MSG_IN_GROUP, MsgFlag.LAST_MSG_IN_GROUP
 SEGMENT, LAST_SEGMENT = MsgFlag.SEGMENT, MsgFlag.LAST_SEGMENT
 
 
-class House:
+class Harness:
     """One queue, and people who wait for its messages."""
 
     def __init__(self, world: World) -> None:
@@ -66,102 +66,102 @@ class House:
 
 
 @pytest.fixture
-def house(world: World) -> House:
-    return House(world)
+def harness(world: World) -> Harness:
+    return Harness(world)
 
 
-def test_who_waits_for_a_whole_group_is_answered_when_its_last_message_is_committed(house: House):
-    house.waits("ann", LOGICAL | WHOLE)
-    assert house.puts("Y1", 1, IN_GROUP) == {}
-    assert house.puts("Y3", 3, LAST, unit=1) == {}
-    assert house.puts("Y2", 2, IN_GROUP) == {}
-    assert house.commits() == {"ann": "Y1"}
-    assert [house.gets("ann", LOGICAL | WHOLE) for _ in range(2)] == ["Y2", "Y3"]
+def test_who_waits_for_a_whole_group_is_answered_when_its_last_message_is_committed(harness: Harness):
+    harness.waits("ann", LOGICAL | WHOLE)
+    assert harness.puts("Y1", 1, IN_GROUP) == {}
+    assert harness.puts("Y3", 3, LAST, unit=1) == {}
+    assert harness.puts("Y2", 2, IN_GROUP) == {}
+    assert harness.commits() == {"ann": "Y1"}
+    assert [harness.gets("ann", LOGICAL | WHOLE) for _ in range(2)] == ["Y2", "Y3"]
 
 
-def test_who_waits_for_a_whole_group_is_answered_by_a_backout_that_gives_it_back(house: House):
+def test_who_waits_for_a_whole_group_is_answered_by_a_backout_that_gives_it_back(harness: Harness):
     for number, flag in ((1, IN_GROUP), (2, LAST)):
-        house.puts(f"Y{number}", number, flag)
-    handle = house.world.open("Q", OpenOption.INPUT_SHARED, as_="bob")
-    house.world.did(Get(handle=handle, options=GetOption.SYNCPOINT, unit=1), "bob")
-    house.waits("ann", LOGICAL | WHOLE)
-    house.world.did(Backout(unit=1), "bob")
-    assert house.answered() == {"ann": "Y1"}
+        harness.puts(f"Y{number}", number, flag)
+    handle = harness.world.open("Q", OpenOption.INPUT_SHARED, as_="bob")
+    harness.world.did(Get(handle=handle, options=GetOption.SYNCPOINT, unit=1), "bob")
+    harness.waits("ann", LOGICAL | WHOLE)
+    harness.world.did(Backout(unit=1), "bob")
+    assert harness.answered() == {"ann": "Y1"}
 
 
-def test_who_waits_inside_a_group_is_not_starved_by_those_who_take_what_comes(house: House):
-    house.puts("Y1", 1, IN_GROUP)
-    assert house.gets("ann", LOGICAL) == "Y1"
-    house.waits("bob")
-    house.waits("ann", LOGICAL)
-    house.waits("cid")
-    assert house.puts("Y2", 2, IN_GROUP) == {"ann": "Y2"}
+def test_who_waits_inside_a_group_is_not_starved_by_those_who_take_what_comes(harness: Harness):
+    harness.puts("Y1", 1, IN_GROUP)
+    assert harness.gets("ann", LOGICAL) == "Y1"
+    harness.waits("bob")
+    harness.waits("ann", LOGICAL)
+    harness.waits("cid")
+    assert harness.puts("Y2", 2, IN_GROUP) == {"ann": "Y2"}
 
 
-def test_who_waits_inside_a_group_does_not_end_the_round_for_the_others(house: House):
-    house.puts("Y1", 1, IN_GROUP)
-    assert house.gets("ann", LOGICAL) == "Y1"
-    house.waits("ann", LOGICAL)
-    house.waits("bob")
-    house.waits("cid", LOGICAL)
-    assert house.puts("alone") == {"cid": "alone"}
-    assert house.puts("alone") == {"bob": "alone"}
-    assert house.puts("Y2", 2, LAST) == {"ann": "Y2"}
+def test_who_waits_inside_a_group_does_not_end_the_round_for_the_others(harness: Harness):
+    harness.puts("Y1", 1, IN_GROUP)
+    assert harness.gets("ann", LOGICAL) == "Y1"
+    harness.waits("ann", LOGICAL)
+    harness.waits("bob")
+    harness.waits("cid", LOGICAL)
+    assert harness.puts("alone") == {"cid": "alone"}
+    assert harness.puts("alone") == {"bob": "alone"}
+    assert harness.puts("Y2", 2, LAST) == {"ann": "Y2"}
 
 
-def test_each_group_goes_to_the_one_who_began_it(house: House):
-    house.waits("ann", LOGICAL)
-    house.waits("bob", LOGICAL)
-    assert house.puts("Y1", 1, IN_GROUP) == {"ann": "Y1"}
-    house.waits("ann", LOGICAL)
-    assert house.puts("Z1", 1, IN_GROUP) == {"bob": "Z1"}
-    house.waits("bob", LOGICAL)
-    assert house.puts("Z2", 2, LAST) == {"bob": "Z2"}
-    assert house.puts("Y2", 2, LAST) == {"ann": "Y2"}
+def test_each_group_goes_to_the_one_who_began_it(harness: Harness):
+    harness.waits("ann", LOGICAL)
+    harness.waits("bob", LOGICAL)
+    assert harness.puts("Y1", 1, IN_GROUP) == {"ann": "Y1"}
+    harness.waits("ann", LOGICAL)
+    assert harness.puts("Z1", 1, IN_GROUP) == {"bob": "Z1"}
+    harness.waits("bob", LOGICAL)
+    assert harness.puts("Z2", 2, LAST) == {"bob": "Z2"}
+    assert harness.puts("Y2", 2, LAST) == {"ann": "Y2"}
 
 
-def test_who_waits_for_a_complete_message_is_answered_by_its_last_segment(house: House):
-    house.waits("ann", COMPLETE)
-    assert house.puts("Sa", 1, SEGMENT) == {}
-    assert house.puts("Sc", 1, LAST_SEGMENT, offset=4) == {}
-    assert house.puts("Sb", 1, SEGMENT, offset=2) == {"ann": "SaSbSc"}
+def test_who_waits_for_a_complete_message_is_answered_by_its_last_segment(harness: Harness):
+    harness.waits("ann", COMPLETE)
+    assert harness.puts("Sa", 1, SEGMENT) == {}
+    assert harness.puts("Sc", 1, LAST_SEGMENT, offset=4) == {}
+    assert harness.puts("Sb", 1, SEGMENT, offset=2) == {"ann": "SaSbSc"}
 
 
 @pytest.mark.parametrize("options", [LOGICAL | WHOLE, WHOLE])
-def test_a_group_chosen_by_its_first_message_is_waited_for_until_others_make_it_whole(house: House, options: int):
-    house.waits("ann", options, msg_id=padded_id("first"))
-    assert house.puts("Y1", 1, IN_GROUP, msg_id=padded_id("first")) == {}
-    assert house.puts("Z1", 1, LAST) == {}
-    assert house.puts("Y2", 2, LAST, msg_id=padded_id("second")) == {"ann": "Y1"}
+def test_a_group_chosen_by_its_first_message_is_waited_for_until_others_make_it_whole(harness: Harness, options: int):
+    harness.waits("ann", options, msg_id=padded_id("first"))
+    assert harness.puts("Y1", 1, IN_GROUP, msg_id=padded_id("first")) == {}
+    assert harness.puts("Z1", 1, LAST) == {}
+    assert harness.puts("Y2", 2, LAST, msg_id=padded_id("second")) == {"ann": "Y1"}
 
 
-def test_a_message_chosen_by_its_first_segment_is_waited_for_until_others_make_it_complete(house: House):
-    house.waits("ann", COMPLETE, correl_id=padded_id("first"))
-    assert house.puts("Sa", 1, SEGMENT, correl_id=padded_id("first")) == {}
-    assert house.puts("Sb", 1, LAST_SEGMENT, offset=2) == {"ann": "SaSb"}
+def test_a_message_chosen_by_its_first_segment_is_waited_for_until_others_make_it_complete(harness: Harness):
+    harness.waits("ann", COMPLETE, correl_id=padded_id("first"))
+    assert harness.puts("Sa", 1, SEGMENT, correl_id=padded_id("first")) == {}
+    assert harness.puts("Sb", 1, LAST_SEGMENT, offset=2) == {"ann": "SaSb"}
 
 
-def test_a_wait_inside_a_group_for_another_id_ends_when_the_next_message_has_none_of_it(house: House):
-    house.puts("Y1", 1, IN_GROUP)
-    assert house.gets("ann", LOGICAL) == "Y1"
-    house.waits("ann", LOGICAL, msg_id=padded_id("wanted"))
-    assert house.puts("Y2", 2, LAST, msg_id=padded_id("other")) == {"ann": "MATCH_OPTIONS_ERROR"}
+def test_a_wait_inside_a_group_for_another_id_ends_when_the_next_message_has_none_of_it(harness: Harness):
+    harness.puts("Y1", 1, IN_GROUP)
+    assert harness.gets("ann", LOGICAL) == "Y1"
+    harness.waits("ann", LOGICAL, msg_id=padded_id("wanted"))
+    assert harness.puts("Y2", 2, LAST, msg_id=padded_id("other")) == {"ann": "MATCH_OPTIONS_ERROR"}
 
 
-def test_a_wait_inside_a_group_runs_out_while_other_messages_come(house: House):
-    house.puts("Y1", 1, IN_GROUP)
-    assert house.gets("ann", LOGICAL) == "Y1"
-    house.waits("ann", LOGICAL)
-    house.puts("alone")
-    house.world.clock.advance(5000)
-    (answer,) = house.world.qm.turn([])
+def test_a_wait_inside_a_group_runs_out_while_other_messages_come(harness: Harness):
+    harness.puts("Y1", 1, IN_GROUP)
+    assert harness.gets("ann", LOGICAL) == "Y1"
+    harness.waits("ann", LOGICAL)
+    harness.puts("alone")
+    harness.world.clock.advance(5000)
+    (answer,) = harness.world.qm.turn([])
     assert answer.reply.reason == Reason.NO_MSG_AVAILABLE
 
 
-def test_a_put_under_syncpoint_of_a_whole_group_wakes_everybody_it_is_enough_for(house: House):
+def test_a_put_under_syncpoint_of_a_whole_group_wakes_everybody_it_is_enough_for(harness: Harness):
     for who in ("ann", "bob", "cid"):
-        house.waits(who, LOGICAL | WHOLE)
-    house.puts("Y1", 1, LAST, unit=1)
-    house.puts("Z1", 1, IN_GROUP, unit=1)
-    house.puts("Z2", 2, LAST, unit=1)
-    assert house.commits() == {"ann": "Y1", "bob": "Z1"}
+        harness.waits(who, LOGICAL | WHOLE)
+    harness.puts("Y1", 1, LAST, unit=1)
+    harness.puts("Z1", 1, IN_GROUP, unit=1)
+    harness.puts("Z2", 2, LAST, unit=1)
+    assert harness.commits() == {"ann": "Y1", "bob": "Z1"}

@@ -65,9 +65,9 @@ def a_second_connection_says_that_it_is_the_first(make: Make) -> Welcome | Reply
 @STORIES.of(Reason.MAX_CONNS_LIMIT_REACHED)
 def more_come_than_there_are_places(make: Make) -> None:
     one = make(settings={"server.max_connections": 1})
-    with contextlib.ExitStack() as house:
+    with contextlib.ExitStack() as harness:
         for _ in range(20):
-            house.callback(one.connect().drop)
+            harness.callback(one.connect().drop)
 
 
 @STORIES.of(Reason.Q_MGR_STOPPING)

@@ -207,10 +207,10 @@ def play(seed: int, store: str | list[InSchema] = "memory", steps: int = 150) ->
 
 def check(story: Story) -> None:
     """Depths and control are as retold, and each member has the group's own picture."""
-    houses = story.done.stage._q_mgrs
-    group = {name: next(iter(houses.values()))._store._shared.queue(name) for name in QUEUES}
-    for member, house in houses.items():
-        standing = house._store._own.standing
+    harnesses = story.done.stage._q_mgrs
+    group = {name: next(iter(harnesses.values()))._store._shared.queue(name) for name in QUEUES}
+    for member, harness in harnesses.items():
+        standing = harness._store._own.standing
         own = story.done.stage.command(member, Display(object_type="QLOCAL", name="OWN")).rows[0]
         uncommitted = sum(count for person, count in story.said.own_puts.items() if person[0] == member)
         assert own["current_q_depth"] == story.said.own[member] + uncommitted, story.told
@@ -220,7 +220,7 @@ def check(story: Story) -> None:
             assert queue.uncommitted_puts == sum(m.put_by is not None for m in mine.messages), story.told
             assert (queue.definition.trigger_control is TriggerControl.ON) is mine.on, story.told
             assert (queue.open_input_count, queue.readers) == (mine.reads(member), mine.readers.total()), story.told
-            assert house._store._shared.queue(name) == group[name], story.told
+            assert harness._store._shared.queue(name) == group[name], story.told
             assert group[name].seen_by(member, queue.trigger_stamp_ms) == queue, story.told
             assert is_quiet(queue, standing.judged[name]), story.told
 

@@ -91,7 +91,7 @@ SELECTIONS += [Selection("Q", NOW, at=Cursor(priority, number)) for priority, nu
 SELECTIONS += [Selection("Q", NOW, summary=Summary(lowest, counted)) for lowest, counted in ((0, 9), (1, 1))]
 
 
-class House:
+class Harness:
     """Two stores that are told the same."""
 
     def __init__(self, directory: Path) -> None:
@@ -210,12 +210,12 @@ def test_stores_find_the_same_of_what_large_units_have_left(script):
 
 def play(script):
     with tempfile.TemporaryDirectory() as directory:
-        house = House(Path(directory))
+        harness = Harness(Path(directory))
         for verb, *arguments in script:
             if verb == "put":
-                house.put(*arguments)
+                harness.put(*arguments)
             else:
-                house.do(verb, *arguments)
+                harness.do(verb, *arguments)
             for selection in SELECTIONS:
-                house.found(selection)
-        house.stores[1].close()
+                harness.found(selection)
+        harness.stores[1].close()

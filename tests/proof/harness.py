@@ -99,7 +99,7 @@ class Player:
             self.is_over = True
 
 
-class House:
+class Harness:
     """The queue manager, its disk and its clients."""
 
     def __init__(self, directory: Path, seed: int) -> None:
