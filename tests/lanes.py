@@ -80,6 +80,7 @@ USED_BY_FILE = {
     "tests/monitor/test_monitor_plan.py": "nothing",
     "tests/monitor/test_warm.py": "nothing",
     "tests/mutations/test_mutations.py::test_the_script": "process",
+    "tests/project/test_backup.py": "systemd",
     "tests/project/test_container.py": "root",
     "tests/project/test_examples.py::test_its_commands": "process",
     "tests/project/test_install.py": "systemd",
@@ -147,7 +148,6 @@ REPRESENTATIVES = {
         "tests/monitor/test_monitor.py::test_triggers_beyond_the_cap": "what may not start yet waits in order",
         "tests/monitor/test_monitor.py::TestDeadLetters::test_a_missing_program": "what cannot start is a dead letter",
         "tests/cli/test_pausing.py::test_it_pauses": "it pauses, resumes, cancels and repeats",
-        "tests/acceptance/test_poison_loop.py": "a message's whole way, with one that poisons it",
     },
     "keeper": {
         "tests/launch/test_keeper.py::TestMonitorsComeAndGo": "programs outlive monitors and their ends are known",

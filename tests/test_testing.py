@@ -33,7 +33,7 @@ def run_pytest(directory, **files):
         (directory / f"{name}.py").write_text(text)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(directory)]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(argv, cwd=directory, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(argv, cwd=directory, env=env, capture_output=True, text=True, timeout=600, check=False)
 
 
 def blocks(text):

@@ -23,17 +23,23 @@ MOMENTS = ("before", "sent")
 def run(script: Path, *arguments: str, env: dict[str, str], at: int = 0, moment: str = "", victim: int = 0) -> int:
     """The exit status of a program, negative for a signal. At call ``at`` (0: never) SIGKILL goes to ``victim``.
 
-    Victim 0 is the program itself. What it prints comes with what pytest shows of a test that fails.
+    Victim 0 is the program itself. Where another victim was killed at the program's last call, which ends the program
+    well, the status is KILLED all the same: the victim is gone. What the program prints comes with what pytest shows
+    of a test that fails.
     """
+    sent, at_kill = os.pipe()
     with _forked() as pid:
         if not pid:
-            sends_then_dies(at, moment, victim or os.getpid())
+            sends_then_dies(at, moment, victim or os.getpid(), at_kill)
             os.environ.clear()
             os.environ.update(env)
             sys.argv = [str(script), *arguments]
             sys.path.insert(0, str(script.parent))
             runpy.run_path(str(script), run_name="__main__")
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.close(at_kill)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with os.fdopen(sent, "rb") as kills:
+        return status or (KILLED if kills.read() else 0)
 
 
 @contextmanager
@@ -55,18 +61,22 @@ def _forked():
         os._exit(status)
 
 
-def sends_then_dies(at: int, moment: str, victim: int) -> None:
-    """From now on this process kills the victim at the call of that number."""
+def sends_then_dies(at: int, moment: str, victim: int, at_kill: int) -> None:
+    """From now on this process kills the victim at the call of that number, and writes to ``at_kill`` before."""
     send, count = Transport.send, 0
+
+    def kill():
+        os.write(at_kill, b"k")
+        os.kill(victim, signal.SIGKILL)
 
     def counted(link, call, **named):
         nonlocal count
         count += 1
         if count == at and moment == "before":
-            os.kill(victim, signal.SIGKILL)
+            kill()
         number = send(link, call, **named)
         if count == at and moment == "sent":
-            os.kill(victim, signal.SIGKILL)
+            kill()
         return number
 
     Transport.send = counted

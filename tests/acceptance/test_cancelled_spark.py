@@ -9,7 +9,7 @@ from tests.daemons import define
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun, Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.spark]
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 JOB = """\

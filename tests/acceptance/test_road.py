@@ -17,7 +17,7 @@ from trigmon.demo import data
 from trigmon.launch.spark.cold.java import write_shim
 from trigmon.mq.calls import Display, Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark]
 
 # The sample job, with a SIGKILL between the table's commit and the settling the first time round.
 DYING = """\
@@ -44,7 +44,7 @@ flights_load.main()
 def test_the_demo_plays_a_day_from_the_first_put_to_the_table_within_two_minutes(tmp_path):
     began = time.monotonic()
     argv = [sys.executable, "-m", "trigmon", "--output", "json", "demo", "--directory", str(tmp_path / "out")]
-    played = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=280)
+    played = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=600)
     assert played.returncode == 0, played.stderr
     assert time.monotonic() - began < 120
     report = json.loads(played.stdout)

@@ -15,7 +15,7 @@ from tests.benchmarks.servers import Beanstalkd
 
 def test_every_benchmark_runs_and_prints_its_ratios():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     titles = ["deciding one put, all evidence", "deciding one put, facts of the store", "one put, decided and stored"]
     titles += [f"one get {way}" for way in WAYS]
@@ -42,7 +42,6 @@ def test_a_plot_has_a_bar_to_the_median_between_the_lowest_and_the_highest():
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--first-row"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=800, check=False)
@@ -53,7 +52,7 @@ def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
 
 def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--postgres"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert "put and get while a unit of work stays open, 16 clients" in done.stdout
     assert done.stdout.count(" x ") == 12
@@ -61,7 +60,7 @@ def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
 
 def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_held_open():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--shared", "--held", "0"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" x ") == 4 + 2 * 2
     assert done.stdout.count("two members") == 3
@@ -69,7 +68,7 @@ def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_h
 
 def test_what_another_client_waits_is_measured_for_each_end_of_a_large_unit():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--large-units"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert [end for end in ENDS if f"  {end} " not in done.stdout] == []
     assert done.stdout.count(" x ") == 1 + len(ENDS)
@@ -79,7 +78,7 @@ def test_what_another_client_waits_is_measured_for_each_end_of_a_large_unit():
 @pytest.mark.spark
 def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--spark"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert "messages of 1 KiB into Parquet" in done.stdout
     assert done.stdout.count(" x ") == 3

@@ -19,8 +19,6 @@ SERVER = [sys.executable, "-m", "trigmon.spark.warm.job_fork_server"]
 # A session of Spark Connect asks nothing of its server before it is used: no test here has one.
 REMOTE = "sc://localhost:1"
 
-pytestmark = pytest.mark.timeout(120)
-
 
 def environment(**more):
     return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "SPARK_REMOTE": REMOTE} | more

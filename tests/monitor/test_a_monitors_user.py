@@ -220,7 +220,7 @@ def test_no_program_of_the_monitors_user_has_its_own_program_started_as_a_runas_
         machine.pwn,
     ]
     done = subprocess.run(
-        argv, env=machine.environment, capture_output=True, text=True, timeout=120, check=False, cwd="/"
+        argv, env=machine.environment, capture_output=True, text=True, timeout=600, check=False, cwd="/"
     )
     assert done.returncode == 0, done.stderr
     reported = json.loads(done.stdout)

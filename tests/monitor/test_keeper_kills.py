@@ -7,7 +7,6 @@ import pytest
 from tests.monitor.keeper_kills import Siege
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("seed", "kills", "triggers"),
     [(1, 4, 60), *(pytest.param(seed, 60, 2000, marks=pytest.mark.slow) for seed in (2, 3))],

@@ -10,7 +10,6 @@ import pytest
 from trigmon.monitor.monitor import _stopping
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_in_the_middle_of_a_wait_stops_it_and_locks_nothing(number):
     with _stopping(None) as stopped:

@@ -16,7 +16,7 @@ from tests.spark.connect_server import ConnectServer
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark]
 
 
 @pytest.fixture(scope="module")

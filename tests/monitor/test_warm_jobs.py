@@ -19,7 +19,7 @@ from tests.monitor.warm_machine import JOB, NOTE, WarmMachine
 from tests.spark.conftest import depth
 from tests.waiting import until
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # What javac makes of: public class Said { public static String it() { return "from the jar"; } }
 SAID = base64.b64decode(

@@ -19,7 +19,7 @@ from tests.waiting import until
 from trigmon.keeper import run_directory
 from trigmon.mq.calls import CancelRun
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark]
 
 
 @pytest.fixture(scope="module")

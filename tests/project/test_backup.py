@@ -1,36 +1,53 @@
-"""The commands of docs/how-to/backup-and-upgrade.md, where the service is a daemon of the test."""
+"""The commands of docs/how-to/backup-and-upgrade.md, on a booted machine with the units as shipped.
+
+Its monitor and its socket are in use: both would start a queue manager again that is only stopped.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-import subprocess
 from pathlib import Path
+
+import pytest
+
+from tests.project.test_install import installed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "backup-and-upgrade.md").read_text()
 BACK_UP, RESTORE = re.findall(r"<!-- executed by: \S+ -->\n\n *```bash\n(.*?) *```", PAGE, re.DOTALL)
+QUEUE = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 
 
-def execute(commands, daemon, backup):
-    """Executes the commands with the directories of the test; ``systemctl`` stops and starts the daemon."""
-    for line in commands.splitlines():
-        if "systemctl stop" in line:
-            assert daemon.stop() == 0
-        elif "systemctl start" in line:
-            daemon.start()
-        else:
-            command = line.replace("/var/lib/trigmon", str(daemon.home)).replace("/srv/backup", str(backup))
-            subprocess.run(["sh", "-euc", command], check=True)
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    with installed(tmp_path_factory.mktemp("machine")) as machine:
+        yield machine
 
 
-def test_the_messages_of_the_backup_are_there_behind_the_restore(daemon, tmp_path):
-    one = daemon()
-    with one.connect() as qm:
-        qm.put("SYSTEM.DEFAULT.LOCAL.QUEUE", b"before", persistence="persistent")
-    execute(BACK_UP, one, tmp_path)
-    with one.connect() as qm, qm.open("SYSTEM.DEFAULT.LOCAL.QUEUE", "input_shared") as queue:
-        assert queue.get().data == b"before"
-        qm.put("SYSTEM.DEFAULT.LOCAL.QUEUE", b"after", persistence="persistent")
-    execute(RESTORE, one, tmp_path)
-    assert (one.home / "QM1.damaged").is_dir()
-    with one.connect() as qm, qm.open("SYSTEM.DEFAULT.LOCAL.QUEUE", "browse") as queue:
-        assert [message.data for message in queue.browse()] == [b"before"]
+def put(machine, text):
+    machine.do(f"trigmon put {QUEUE} {text} --persistent")
+
+
+def bodies(machine):
+    """Returns the messages on the queue."""
+    return [json.loads(line)["data"] for line in machine.do(f"trigmon browse {QUEUE} --output json").splitlines()]
+
+
+def test_the_messages_of_the_backup_are_there_after_the_restore(machine):
+    put(machine, "before")
+    machine.do(BACK_UP)
+    assert bodies(machine) == ["before"]
+    machine.do(f"trigmon get {QUEUE}")
+    put(machine, "after")
+    machine.do(RESTORE)
+    assert bodies(machine) == ["before"]
+    for unit in ("trigmon@QM1.socket", "trigmon@QM1.service", "trigmon-monitor@QM1.service"):
+        assert machine.do(f"systemctl is-active {unit}") == "active\n"
+    machine.do("test -f /var/lib/trigmon/QM1.damaged/qm.db")
+
+
+def test_exported_definitions_make_an_empty_queue_manager_equal(machine):
+    machine.do("trigmon queue define ORDERS max_q_depth=77 && trigmon export --yaml > /tmp/definitions.yaml")
+    machine.do("trigmon queue delete ORDERS && trigmon apply /tmp/definitions.yaml")
+    shown = json.loads(machine.do("trigmon queue show ORDERS --output json"))
+    assert shown["max_q_depth"] == 77

@@ -7,11 +7,10 @@ import time
 
 import pytest
 
-from tests.launch import booted
 from tests.project.test_install import installed
 from tests.waiting import until
 
-pytestmark = [pytest.mark.timeout(booted.COMMAND_S), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 DATA, MONITORS = "/var/lib/trigmon", "/var/lib/trigmon-monitor"
 DISKS = f"""
 mkdir -p {DATA} {MONITORS} /etc/trigmon

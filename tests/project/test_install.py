@@ -17,7 +17,6 @@ import pytest
 
 from tests.launch import booted
 
-pytestmark = pytest.mark.timeout(booted.COMMAND_S)  # the first of them boots the machine
 HERE = Path(__file__).resolve().parents[2]
 
 PIP = f"""

@@ -35,8 +35,6 @@ EXCEPTIONS = {
 }
 # Above a limit without a reason to stay so: each is to be taken apart by job.
 CROWDED = (
-    "monitor/programs.py",
-    "monitor/programs.py:Programs",
     "store/memory/group.py:Membership",
     "store/memory/store.py:MemoryStore",
 )

@@ -13,7 +13,6 @@ SLICES = 5
 
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, SLICES + 1))])
-@pytest.mark.timeout(900)
 def test_nothing_is_lost_or_doubled_and_every_due_trigger_comes(daemon, server, part):
     faults = SLOW.faults // SLICES if part else NORMAL.faults
     found = strike(daemon, server, faults, seed=2026 + part)
@@ -34,7 +33,6 @@ def network():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_nor_where_each_member_has_a_network_of_its_own_that_is_cut(daemon, network):
     server = Server(address=network.address)
     try:
@@ -46,7 +44,6 @@ def test_nor_where_each_member_has_a_network_of_its_own_that_is_cut(daemon, netw
     assert found.more["recovered members"] > 2, "too few cuts were long enough"
 
 
-@pytest.mark.timeout(600)
 def test_nor_where_somebody_gives_back_what_a_living_member_has_got(daemon, server):
     """No fence is there for that: the count of rows has its commit refused."""
     found = strike(daemon, server, 3, seed=2060, kinds=("give back",))
@@ -65,7 +62,6 @@ CAUGHT = {
 @pytest.mark.parametrize(
     "mutant", ["without_epochs", "without_counts", pytest.param("without_both", marks=pytest.mark.slow)]
 )
-@pytest.mark.timeout(600)
 def test_a_group_whose_store_asks_less_is_caught(daemon, server, mutant, monkeypatch):
     monkeypatch.setattr(chaos, "BACK_S", 10.0)
     kinds, by = CAUGHT[mutant]

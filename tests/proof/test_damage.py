@@ -13,7 +13,6 @@ def test_a_damaged_store_is_right_or_says_what_is_not(tmp_path):
     assert table.total() == 2 * KINDS
 
 
-@pytest.mark.timeout(60)
 def test_rows_whose_numbers_are_out_of_order_are_walked_to_their_end(tmp_path):
     table, violations = damage(tmp_path, range(1972, 1973))
     assert violations == []

@@ -13,7 +13,6 @@ def test_an_error_at_every_eleventh_position_contradicts_no_answer(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", SLOW.error_seeds)
 def test_an_error_at_every_position_contradicts_no_answer(tmp_path, seed):
     found = fail_everywhere(tmp_path, seed)

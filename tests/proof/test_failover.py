@@ -15,7 +15,6 @@ def pair(request):
 
 
 @pytest.mark.parametrize("pair", [True], indirect=True)
-@pytest.mark.timeout(600)
 def test_nothing_is_lost_or_doubled_where_the_standby_takes_over(daemon, pair):
     found = strike(daemon, pair, 1, seed=2060, kinds=("fail over",))
     print(f"seed 2060: {found}")
@@ -26,7 +25,6 @@ def test_nothing_is_lost_or_doubled_where_the_standby_takes_over(daemon, pair):
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [True], indirect=True)
 @pytest.mark.parametrize("part", range(1, 4))
-@pytest.mark.timeout(900)
 def test_however_often(daemon, pair, part):
     found = strike(daemon, pair, 20, seed=2060 + part, kinds=tuple(OF_A_PAIR))
     print(f"seed {2060 + part}: {found}")
@@ -36,7 +34,6 @@ def test_however_often(daemon, pair, part):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [False], indirect=True)
-@pytest.mark.timeout(300)
 def test_a_standby_that_nobody_waits_for_is_caught(daemon, pair, monkeypatch):
     monkeypatch.setattr(chaos, "LOAD_S", (1.0, 1.0))
     found = strike(daemon, pair, 2, seed=2070, kinds=("fail over late",))

@@ -9,7 +9,6 @@ SLICES = 4
 
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, SLICES + 1))])
-@pytest.mark.timeout(600)
 def test_kills_under_load_lose_and_double_nothing(daemon, part):
     kills = SLOW.kills // SLICES if part else NORMAL.kills
     found = kill_again_and_again(daemon(), kills, seed=2026 + part)
@@ -22,7 +21,6 @@ SLOW_KILLS = pytest.param(SLOW.kills // SLICES, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("kills", [NORMAL.kills // 4, SLOW_KILLS])
-@pytest.mark.timeout(900)
 def test_nor_do_they_on_postgresql_where_the_next_takes_over(daemon, server, kills):
     found = kill_again_and_again(daemon(settings=on(server)), kills, seed=2026)
     assert not found.violations, found.violations[:20]
@@ -30,7 +28,6 @@ def test_nor_do_they_on_postgresql_where_the_next_takes_over(daemon, server, kil
 
 
 @pytest.mark.parametrize("kills", [2, SLOW_KILLS])
-@pytest.mark.timeout(900)
 def test_nor_does_a_postgresql_that_crashes(daemon, server, kills):
     it = WithItsDatabase(daemon(settings=on(server)), server)
     found = kill_again_and_again(it, kills, seed=2027, how="power")

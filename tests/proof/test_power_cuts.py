@@ -28,7 +28,6 @@ def test_500_images_of_power_cuts_between_slices_show_no_violation(tmp_path, mon
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(SLICES))
 def test_20000_images_of_power_cuts_show_no_violation(tmp_path, part):
     found = cut_power(tmp_path, 100_000 * (part + 1), SLOW.images // SLICES)

@@ -730,7 +730,6 @@ def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_set
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "check", [ON_SQLITE, ON_POSTGRES, LARGE_ON_SQLITE, LARGE_ON_POSTGRES, check_that_nothing_is_lost_or_doubled]
 )

@@ -126,7 +126,7 @@ def test_a_process_that_is_killed_within_a_commit_finds_both_halves_as_the_group
     definer.did(Define(object_type="QLOCAL", name="SHARED", attributes={"qsg_disp": "shared"}))
     definer.qm.stop()
     command = [sys.executable, "-m", "tests.qmgr.dying_member", tmp_path, group.place.dsn, group.place.schema]
-    done = subprocess.run([*command, step, when], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*command, step, when], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     again = Member("sqlite", tmp_path, group)
     is_decided = (step, when) == ("shared.end", "after") or step == "own.end"

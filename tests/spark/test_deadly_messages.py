@@ -14,7 +14,7 @@ from tests.spark.conftest import depth, spark_environment
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark]
 JOB = Path(__file__).with_name("deadly_job.py")
 MOST_RUNS = 8
 
@@ -34,7 +34,7 @@ def run(shared_daemon, q_name, tmp_path):
     def run(how, max_rows):
         environment = shared_daemon.env | spark_environment(tmp_path)
         argv = [sys.executable, str(JOB), how, str(tmp_path / "table"), q_name, shared_daemon.address, str(max_rows)]
-        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=200)
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
     return run
 

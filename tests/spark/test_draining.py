@@ -18,7 +18,6 @@ from trigmon.spark.file_table import BatchRefusedError, refuse_batch, write_batc
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 

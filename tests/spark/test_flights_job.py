@@ -16,7 +16,6 @@ from trigmon.mq.calls import Alter
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 ROWS = data.flights()[:60]

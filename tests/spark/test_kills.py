@@ -11,7 +11,7 @@ import pytest
 
 from tests.spark.conftest import depth, spark_environment
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark]
 JOB = Path(__file__).with_name("dying_job.py")
 COUNT = 70
 
@@ -23,7 +23,7 @@ def job(shared_daemon, q_name, tmp_path):
         arguments = [how, moment, str(tmp_path / "died"), str(tmp_path / "table"), q_name, shared_daemon.address]
         argv = [sys.executable, str(JOB), *arguments]
         return subprocess.run(
-            argv, env=environment, capture_output=True, text=True, start_new_session=True, check=False, timeout=200
+            argv, env=environment, capture_output=True, text=True, start_new_session=True, check=False, timeout=600
         )
 
     return job

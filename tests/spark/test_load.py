@@ -19,7 +19,6 @@ from trigmon.spark.load import LoadError, load, parsed
 
 spark_test = [
     pytest.mark.spark,
-    pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 

@@ -16,7 +16,6 @@ from trigmon.spark import batches, drain
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 NUMBERS = r"[\d,]+"

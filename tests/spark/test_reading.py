@@ -12,7 +12,6 @@ from trigmon.spark.arrow_rows import COLUMNS
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 

@@ -14,7 +14,6 @@ from trigmon.mq.errors import NoMsgAvailable
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 

@@ -13,7 +13,7 @@ from tests.daemons import define
 from tests.spark.clusters import Cluster
 from tests.spark.conftest import depth, spark_environment
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark]
 JOB = Path(__file__).with_name("whole_job.py")
 
 
@@ -36,7 +36,7 @@ def check_whole_job(qm, q_name, shared_daemon, tmp_path, master):
         capture_output=True,
         text=True,
         check=False,
-        timeout=250,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr[-5000:]
     assert ran.stdout.split("\n")[:2] == ["browsed 100", "drained 2 100"]

@@ -15,7 +15,6 @@ from trigmon.spark import options, writer
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(300),
     pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning", "default::FutureWarning"),
 ]
 

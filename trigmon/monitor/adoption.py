@@ -21,7 +21,7 @@ def resume(link: Link, programs: Programs, monitor: str, *, of: str = "") -> Non
     What became of each is found out then. ``of`` names another monitor, which is gone: its runs become this one's.
     Raises LinkDown.
     """
-    with programs.taking:
+    with programs.start_lock:
         for state in sorted(WITH_PROGRAM):
             where: RunFields = {"monitor": of or monitor, "state": state}
             for run in reversed(list(_recorded(link.call, where))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from trigmon.launch.launch_plan import LaunchPlan, Order
 from trigmon.monitor.trigger_plan import DeadLetter
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 
-Letter = tuple[MessageDescriptor, bytes]
+RawTrigger = tuple[MessageDescriptor, bytes]
 """A trigger message as it came."""
 
 
@@ -36,9 +37,9 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
 
     ``keeper`` is its keeper, None while that is not known and where its keeper has died: then ``pidfd`` is the
     program's, or -1 when it has ended. ``kept_by`` names the keeper to ask first. ``pid`` is 0 until it is known.
-    ``order``, ``plan`` and ``letter`` are what it was started with; of a run that an earlier monitor had there is only
-    the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it was
-    asked to end, ``opens_by`` is until when it is to open its queue (0: no limit), and ``ends_by`` until when a
+    ``order``, ``plan`` and ``raw_trigger`` are what it was started with; of a run that an earlier monitor had there is
+    only the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it
+    was asked to end, ``opens_by`` is until when it is to open its queue (0: no limit), and ``ends_by`` until when a
     program without a keeper is to end (0: no limit), all by time.monotonic(). ``base`` is the run's directory;
     ``directory`` is that of its process, another one below where a process was started for what the first had left
     elsewhere. ``ended_as`` is how the run ended, where all that is done yet is to end that.
@@ -51,7 +52,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     ended_as: dict[str, Any] | None = None
     may_be_unstarted: bool = False
     plan: LaunchPlan | None = None
-    letter: Letter | None = None
+    raw_trigger: RawTrigger | None = None
     keeper: Keeper | None = None
     kept_by: str = ""
     pid: int = 0
@@ -76,7 +77,7 @@ class WriteOff(msgspec.Struct, frozen=True):
     """A run that can never start, until its trigger message is on the dead-letter queue."""
 
     verdict: DeadLetter
-    letter: Letter
+    raw_trigger: RawTrigger
 
 
 class Exited(msgspec.Struct, frozen=True):
@@ -141,3 +142,8 @@ def find(child: Child, there: Callable[[str], Keeper | None]) -> Found:
         return NotStarted()
     has_run = child.pid or claim.get("pid")
     return Lost("its keeper was gone when it ended" if has_run else "its keeper ended in the moment of starting it")
+
+
+def now_ms() -> int:
+    """Returns milliseconds since 1970 by this machine's clock."""
+    return time.time_ns() // 1_000_000

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from trigmon.launch.launch_plan import Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import logger
 from trigmon.monitor import run_changes
-from trigmon.monitor.child_process import Letter, Limits, WriteOff
+from trigmon.monitor.child_process import Limits, RawTrigger, WriteOff
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.reconnection import LinkDown
 from trigmon.monitor.trigger_plan import DeadLetter, process_for, startable
@@ -61,7 +61,7 @@ class Starter:
         at = self._ask_at
         return [] if at is None else [at]
 
-    def due(self) -> Iterator[tuple[Order, LaunchPlan, Letter]]:
+    def due(self) -> Iterator[tuple[Order, LaunchPlan, RawTrigger]]:
         """Yields what is to be started now, due in the ledger from here on; nothing while the queue manager is away."""
         now = time.monotonic()
         if not any(at <= now for at in self.asks_at()):
@@ -79,9 +79,9 @@ class Starter:
         for run in map(read_run, reply.records):
             if not self.can_read(run):
                 continue
-            letter = AS_WRITTEN, pack_tm(run.trigger)
-            if (planned := self.planned(run, letter)) is not None:
-                yield *planned, letter
+            raw_trigger = AS_WRITTEN, pack_tm(run.trigger)
+            if (planned := self.planned(run, raw_trigger)) is not None:
+                yield *planned, raw_trigger
 
     def put_back(self, order: Order, why: str) -> None:
         """Holds a due run again that cannot be started now."""
@@ -113,7 +113,7 @@ class Starter:
             occasion=run.origin.occasion,
         )
 
-    def planned(self, run: Run, letter: Letter) -> tuple[Order, LaunchPlan] | None:
+    def planned(self, run: Run, raw_trigger: RawTrigger) -> tuple[Order, LaunchPlan] | None:
         """Returns the order and the launch plan of a run; None where it cannot start.
 
         Then its dead letter is put, or it is held again where it may start later. A process that was deleted meanwhile
@@ -122,15 +122,15 @@ class Starter:
         order = self.order_of(run)
         never = startable(order.trigger, self._launchers)
         if never is not None:
-            self._begin(order, never, letter)
+            self._begin(order, never, raw_trigger)
             return None
         if order.trigger.process_name and run.origin.process is None:
-            self.begin_write_off(order, f"process {order.trigger.process_name} is not defined any more", letter)
+            self.begin_write_off(order, f"process {order.trigger.process_name} is not defined any more", raw_trigger)
             return None
         try:
             return order, self._launchers[order.trigger.appl_type].plan(order)
         except LaunchError as error:
-            self.begin_write_off(order, str(error), letter)
+            self.begin_write_off(order, str(error), raw_trigger)
         except OSError as error:  # no room, no right, too many files: nothing that the job has caused
             log.error("a run cannot be planned now", run=order.run_id, error=str(error))
             self.put_back(order, f"what it needs could not be checked: {error}")
@@ -147,21 +147,21 @@ class Starter:
         """Returns whether a run's dead letter is still to be put."""
         return run_id in self._write_offs
 
-    def begin_write_off(self, order: Order, why: str, letter: Letter | None) -> None:
+    def begin_write_off(self, order: Order, why: str, raw_trigger: RawTrigger | None) -> None:
         """Notes a run that can never start; its trigger message goes to the dead-letter queue."""
         verdict = DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)
-        self._begin(order, verdict, letter or (AS_WRITTEN, pack_tm(order.trigger)))
+        self._begin(order, verdict, raw_trigger or (AS_WRITTEN, pack_tm(order.trigger)))
 
-    def _begin(self, order: Order, verdict: DeadLetter, letter: Letter) -> None:
+    def _begin(self, order: Order, verdict: DeadLetter, raw_trigger: RawTrigger) -> None:
         with self._lock:
-            self._write_offs[order.run_id] = WriteOff(verdict, letter)
+            self._write_offs[order.run_id] = WriteOff(verdict, raw_trigger)
 
     def write_off(self) -> None:
         """Puts the dead letters of runs that never became programs, while the queue manager is there."""
         while self._write_offs and not self._ledger.behind:
             run_id, it = next(iter(self._write_offs.items()))
             try:
-                self._ledger.dead_letter(run_id, it.verdict, *it.letter)
+                self._ledger.dead_letter(run_id, it.verdict, *it.raw_trigger)
             except LinkDown:
                 return
             self._ledger.write(all_of_it=True)

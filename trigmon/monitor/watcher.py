@@ -14,8 +14,9 @@ from typing import Any, Final
 from trigmon.log import Seldom, logger
 from trigmon.monitor import run_changes
 from trigmon.monitor.adoption import resume
+from trigmon.monitor.child_process import now_ms
 from trigmon.monitor.control_channel import ControlChannel
-from trigmon.monitor.programs import Programs, now_ms
+from trigmon.monitor.programs import Programs
 from trigmon.monitor.reconnection import Link, LinkDown
 from trigmon.monitor.registration import Registration
 from trigmon.monitor.trigger_plan import (

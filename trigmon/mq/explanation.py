@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -34,9 +35,9 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The last verdict when a thing of one kind happened to a queue: when, by whom, and what came of it.
 
-    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop or max_wait;
-    ``call`` the call that brought it about. The same conditions have held and failed ``times`` times on end, since
-    ``since_ms``. ``fate`` is what became of a trigger message that its initiation queue did not take.
+    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop, max_wait or
+    reservation_lost; ``call`` the call that brought it about. The same conditions have held and failed ``times`` times
+    on end, since ``since_ms``. ``fate`` is what became of a trigger message that its initiation queue did not take.
     """
 
     happened: str
@@ -59,7 +60,7 @@ class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     @property
     def headline(self) -> str:
         """What happened, by whom and when, and what came of it."""
-        what = _HAPPENED.get(self.happened, f"{self.happened} of")
+        what = EVENT_WORDS[self.happened]
         who = f"{self.application or 'no name'}, pid {self.pid}" if self.pid else self.application or "no name"
         by = f" by {who} ({self.call})" if self.call != SEEN_IN_GROUP else ", seen in the group"
         text = f"{moment(self.at_ms)}  {what}{by}"
@@ -89,7 +90,7 @@ class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return [] if self.fires else [condition for condition in self.conditions if condition.holds == "NO"]
 
 
-_HAPPENED = {
+EVENT_WORDS: Final = {
     "put": "put",
     "close": "closed after reading",
     "change": "trigger attributes changed",
@@ -98,6 +99,7 @@ _HAPPENED = {
     "monitor_opened": "initiation queue opened for input",
     "backstop": "looked at for BACKSTOP",
     "max_wait": "looked at for MAXWAIT",
+    "reservation_lost": "reservation ended with its last connection",
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.spark.clusters import Cluster
 from trigmon.launch.spark.cluster import rest_api
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark]
 FILTER = "org.apache.spark.ui.JWSFilter"
 
 

@@ -20,7 +20,6 @@ YES = SparkShort.YES
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("expected", "conf"),
     [

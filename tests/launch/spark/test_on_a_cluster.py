@@ -17,7 +17,7 @@ from tests.spark.conftest import depth
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun, Runs
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(700)]
+pytestmark = [pytest.mark.spark]
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 JOB = """\

@@ -32,7 +32,6 @@ from trigmon.rules.runs.spark_ports import is_loopback
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="another user of this machine is needed, and only root may be one"),
 ]
 READY_S = 200.0

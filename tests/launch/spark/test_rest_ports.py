@@ -21,7 +21,6 @@ from trigmon.rules.runs.spark_ports import open_to_others
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="another user of this machine is needed, and only root may be one"),
 ]
 READY_S = 300.0

@@ -22,7 +22,7 @@ from trigmon.launch.launch_plan import LaunchPlan, Order
 from trigmon.launch.spark.warm import connect_server
 from trigmon.launch.spark.warm.connect_server import Given, Server, Serving, Shelf
 from trigmon.log import logger
-from trigmon.monitor.child_process import Letter
+from trigmon.monitor.child_process import RawTrigger
 
 log = logger()
 # Seconds after which a session is released once more: calls that its client sent at its end may arrive late.
@@ -36,7 +36,7 @@ class Waiting(NamedTuple):
 
     order: Order
     plan: LaunchPlan
-    letter: Letter
+    raw_trigger: RawTrigger
 
 
 class Release(NamedTuple):

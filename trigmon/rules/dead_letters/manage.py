@@ -33,7 +33,7 @@ from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Selection,
 _LARGEST = 2**63 - 1
 
 
-class Letter(msgspec.Struct, frozen=True):
+class DeadMessage(msgspec.Struct, frozen=True):
     """A message with the headers that it lies behind, those it has, and its data without them.
 
     ``descriptor`` is that of the data, as it was before it lay here but for the backout count, which is 0.
@@ -84,19 +84,19 @@ def look_for_dead_letters(call: AnySift, facts: Facts, now: int) -> Selection:
 def decide_dead_letters(call: DeadLetters, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Lists what fits."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
-    rows = [_row(letter, _way_back(letter, facts), now) for letter in chosen]
+    rows = [_row(dead, _way_back(dead, facts), now) for dead in chosen]
     if call.with_data:
-        rows = [row | _all_of(letter) for row, letter in zip(rows, chosen, strict=True)]
+        rows = [row | _all_of(dead) for row, dead in zip(rows, chosen, strict=True)]
     return Decision(replace(reply, rows=rows), discards, reports)
 
 
 def decide_retry(call: RetryDeadLetters, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Sends back what fits, each in a step of its own: one that is refused stays, and the others go."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
-    ways = [WayBack(call.to_q_name) if call.to_q_name else _way_back(letter, facts) for letter in chosen]
+    ways = [WayBack(call.to_q_name) if call.to_q_name else _way_back(dead, facts) for dead in chosen]
     internal_calls: list[Call] = [
-        SendBack(message=letter.message, to_q_name=way.q_name, descriptor=letter.descriptor, data=letter.data)
-        for letter, way in zip(chosen, ways, strict=True)
+        SendBack(message=dead.message, to_q_name=way.q_name, descriptor=dead.descriptor, data=dead.data)
+        for dead, way in zip(chosen, ways, strict=True)
         if way.q_name
     ]
     lost = [way for way in ways if not way.q_name]
@@ -126,7 +126,7 @@ def decide_send_back(call: SendBack, facts: Facts, found: Found | None, now: int
 def decide_discard(call: DiscardDeadLetters, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Deletes what fits."""
     chosen, reply, discards, reports = _sifted(call, facts, found, now)
-    return Decision(reply, [*discards, *(RemoveMessage(letter.message) for letter in chosen)], reports)
+    return Decision(reply, [*discards, *(RemoveMessage(dead.message) for dead in chosen)], reports)
 
 
 def _queue(call: AnySift, facts: Facts) -> QueueFacts:
@@ -144,19 +144,19 @@ def _queue(call: AnySift, facts: Facts) -> QueueFacts:
 
 def _sifted(
     call: AnySift, facts: WorldFacts, found: Found | None, now: int
-) -> tuple[list[Letter], Sifted, list[AnyChange], list[Call]]:
+) -> tuple[list[DeadMessage], Sifted, list[AnyChange], list[Call]]:
     """Returns those of a slice that fit, at most so many, with the answer's rows, the discards and the reports."""
     queue = _queue(call, facts)
     found = found or Found()
     limit = max(1, min(call.limit, SLICE))
-    chosen: list[Letter] = []
+    chosen: list[DeadMessage] = []
     after, looked_at = call.after, 0
     for message in found.messages:
-        letter = _letter(message)
-        if _fits(letter, call.where, facts):
+        dead = _dead_message(message)
+        if _fits(dead, call.where, facts):
             if len(chosen) == limit:
                 break
-            chosen.append(letter)
+            chosen.append(dead)
         after, looked_at = [message.priority, message.number], looked_at + 1
     discards = met_on_the_way(found)
     reply = Sifted(
@@ -170,39 +170,39 @@ def _sifted(
     return chosen, reply, discards, expiration_reports(found.expired, facts, now)
 
 
-def _letter(message: StoredMessage) -> Letter:
+def _dead_message(message: StoredMessage) -> DeadMessage:
     outer, data = message.descriptor, message.data
     descriptor, header = replace(unmarked(outer), backout_count=0), None
     if outer.format.rstrip() == FORMAT_DEAD_LETTER:
         try:
             header, data = unpack_dlh(data, outer.encoding)
         except DlhError:
-            return Letter(message, None, None, descriptor, data)  # it only says that it has a header
+            return DeadMessage(message, None, None, descriptor, data)  # it only says that it has a header
         of_data = {"format": header.format, "encoding": header.encoding}
         descriptor = replace(descriptor, **of_data, coded_char_set_id=header.coded_char_set_id)
     if backouts_before(outer) is None:
-        return Letter(message, header, None, descriptor, data)
+        return DeadMessage(message, header, None, descriptor, data)
     descriptor, data, rejection = without_rejection(descriptor, data)
-    return Letter(message, header, rejection, descriptor, data)
+    return DeadMessage(message, header, rejection, descriptor, data)
 
 
-def _fits(letter: Letter, where: Sieve, facts: WorldFacts) -> bool:
-    if where.reason and letter.reason != where.reason:
+def _fits(dead: DeadMessage, where: Sieve, facts: WorldFacts) -> bool:
+    if where.reason and dead.reason != where.reason:
         return False
-    if where.since_ms and letter.dead_ms < where.since_ms:
+    if where.since_ms and dead.dead_ms < where.since_ms:
         return False
-    if where.before_ms and letter.dead_ms >= where.before_ms:
+    if where.before_ms and dead.dead_ms >= where.before_ms:
         return False
-    return not where.dest_q_name or _dest(letter, facts) == where.dest_q_name
+    return not where.dest_q_name or _dest(dead, facts) == where.dest_q_name
 
 
-def _dest(letter: Letter, facts: WorldFacts) -> str:
+def _dest(dead: DeadMessage, facts: WorldFacts) -> str:
     """Returns the queue it was meant for, of whichever queue manager."""
-    return letter.header.dest_q_name if letter.header is not None else _way_back(letter, facts).q_name
+    return dead.header.dest_q_name if dead.header is not None else _way_back(dead, facts).q_name
 
 
-def _way_back(letter: Letter, facts: WorldFacts) -> WayBack:
-    header = letter.header
+def _way_back(dead: DeadMessage, facts: WorldFacts) -> WayBack:
+    header = dead.header
     if header is not None:
         if header.dest_q_mgr_name not in ("", facts.q_mgr.name):
             about = f"it was meant for {header.dest_q_name} of queue manager {header.dest_q_mgr_name}"
@@ -210,7 +210,7 @@ def _way_back(letter: Letter, facts: WorldFacts) -> WayBack:
         if header.dest_q_name:
             return WayBack(header.dest_q_name)
         return WayBack("", Reason.DLH_ERROR, "its header names no queue")
-    name = letter.message.q_name
+    name = dead.message.q_name
     sources = _sources(name, facts)
     if len(sources) == 1:
         return WayBack(sources[0])
@@ -227,16 +227,16 @@ def _sources(q_name: str, facts: WorldFacts) -> list[str]:
     return sorted(d.name for d in definitions if d.backout_requeue_q_name in names and d.name != q_name)
 
 
-def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
-    message, header = letter.message, letter.header
+def _row(dead: DeadMessage, way: WayBack, now: int) -> dict[str, Any]:
+    message, header = dead.message, dead.header
     descriptor = message.descriptor
     return {
         "msg_id": descriptor.msg_id,
         "q_name": message.q_name,
-        "dead_ms": letter.dead_ms,
-        "reason": letter.reason,
-        "reason_name": name_of(letter.reason),
-        "said": letter.rejection.why if letter.rejection is not None else "",
+        "dead_ms": dead.dead_ms,
+        "reason": dead.reason,
+        "reason_name": name_of(dead.reason),
+        "said": dead.rejection.why if dead.rejection is not None else "",
         "dest_q_name": header.dest_q_name if header is not None else way.q_name,
         "dest_q_mgr_name": header.dest_q_mgr_name if header is not None else "",
         "return_q_name": way.q_name,
@@ -248,15 +248,15 @@ def _row(letter: Letter, way: WayBack, now: int) -> dict[str, Any]:
         "priority": descriptor.priority,
         "persistence": word(Persistence(descriptor.persistence)),
         "expiry_s": (message.expires_ms - now) // 100 / 10 if message.expires_ms else None,
-        "format": letter.descriptor.format,
-        "length": len(letter.data),
+        "format": dead.descriptor.format,
+        "length": len(dead.data),
     }
 
 
-def _all_of(letter: Letter) -> dict[str, Any]:
+def _all_of(dead: DeadMessage) -> dict[str, Any]:
     """Returns what is shown of one message alone: the header, the descriptor and the data behind the header."""
-    header = asdict(letter.header) if letter.header is not None else None
-    return {"dead_letter": header, "descriptor": asdict(letter.descriptor), "data": letter.data}
+    header = asdict(dead.header) if dead.header is not None else None
+    return {"dead_letter": header, "descriptor": asdict(dead.descriptor), "data": dead.data}
 
 
 def _refusals(refusals: list[WayBack]) -> list[dict[str, Any]]:
