@@ -10,8 +10,8 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.handles import UnitFacts
-from trigmon.store.postgres import read_ahead
-from trigmon.store.postgres.read_ahead import Ahead
+from trigmon.store.sql import read_ahead
+from trigmon.store.sql.read_ahead import Ahead
 
 Q = "Q"
 CHUNK = 3

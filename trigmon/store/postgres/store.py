@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.stored_messages import Cursor
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.connection import Place, connect
+from trigmon.store.postgres.first_rows import FirstRows
 from trigmon.store.postgres.pipeline import Failed, Link, Row
-from trigmon.store.postgres.queue_heads import QueueHeads
-from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import WRITE
@@ -45,9 +43,8 @@ class PostgresStore(RowStore):
         self._connection = connect(place)
         super().__init__(self._execute_one, str(place))
         self._turn: Turn
-        self._heads: QueueHeads
+        self._rows: FirstRows
         self._who: tuple[str, int] = ("", 0)
-        self._ahead = Ahead()
         self._must_sync = False
         self.must_commit = False
         self._is_unsynced = False
@@ -67,7 +64,7 @@ class PostgresStore(RowStore):
         self._who = q_mgr_name, epoch
         self._beaten_s = before_s
         self._turn = Turn(Link(self._connection), (("BEGIN", ()), (lease.FENCE, self._who)), (lease.CHECK, self._who))
-        self._heads = QueueHeads(self._ahead, self._turn)
+        self._rows = FirstRows(self._turn)
         return True
 
     def holder(self, q_mgr_name: str) -> str:
@@ -123,7 +120,7 @@ class PostgresStore(RowStore):
         """See the port."""
         self._turn.release()
         self.standing.mark()
-        self._ahead.mark()
+        self.ahead.mark()
 
     def prepare(self) -> None:
         """Commits everything written so far, durably; units of work in flight stay in flight."""
@@ -139,7 +136,7 @@ class PostgresStore(RowStore):
         """See the port."""
         was_written = self._turn.undo()
         self.standing.undo()
-        self._ahead.undo(self.standing.units)
+        self.ahead.undo(self.standing.units)
         if was_written:
             self._forget_call()
 
@@ -189,13 +186,8 @@ class PostgresStore(RowStore):
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> Rows:
         return self._turn.open_rows(statement, values)
 
-    def find(self, selection: Selection) -> Found:
-        """See the port. A queue's first messages come from the read-ahead cache."""
-        number = self.numbers.get(selection.q_name)
-        if number is None or self.messages.groups.has_groups(number) or number in self.leftovers.available:
-            return super().find(selection)
-        found = self._heads.found(selection, number, partial(self._look, selection, number))
-        return super().find(selection) if found is None else found
+    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
+        return self._rows.read(number, after)
 
     # -- writing ----------------------------------------------------------------------------------------
 
@@ -210,7 +202,7 @@ class PostgresStore(RowStore):
             for change in changes:
                 if type(change) in WRITE:
                     WRITE[type(change)](self, change)
-                    self._ahead.follow(change)
+                    self.ahead.follow(change)
                 self.standing.follow(change)
         except StoreBroken:
             raise

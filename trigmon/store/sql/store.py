@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -17,12 +18,15 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Selection, StoredMessage
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.message_rows import Messages
+from trigmon.store.sql.picked_messages import Row
+from trigmon.store.sql.queue_heads import QueueHeads
+from trigmon.store.sql.read_ahead import Ahead
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
 from trigmon.store.sql.select import Look
 
@@ -49,6 +53,8 @@ class RowStore(BaseStore):
         self.numbers: dict[str, int] = {}
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
+        self.ahead = Ahead()
+        self._heads = QueueHeads(self.ahead, self._first_rows)
         self._looked_to = ""
 
     # -- what a database does ---------------------------------------------------------------------------
@@ -60,6 +66,10 @@ class RowStore(BaseStore):
     @abstractmethod
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> Any:
         """Returns the rows of a statement, read as they are iterated over; ``close(True)`` ends that early."""
+
+    @abstractmethod
+    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
+        """Returns the next rows outside groups of a queue's number, and whether none follow."""
 
     # -- life -------------------------------------------------------------------------------------------
 
@@ -158,11 +168,15 @@ class RowStore(BaseStore):
     # -- looking ----------------------------------------------------------------------------------------
 
     def find(self, selection: Selection) -> Found:
-        """See the port."""
+        """See the port. A queue's first messages come from the read-ahead cache."""
         number = self.numbers.get(selection.q_name)
         if number is None:
             return Found()
         try:
+            if not self.messages.groups.has_groups(number) and number not in self.leftovers.available:
+                found = self._heads.found(selection, number, partial(self._look, selection, number))
+                if found is not None:
+                    return found
             return self._look(selection, number, None).found()
         except self.error as error:
             raise StoreBroken(str(error)) from error

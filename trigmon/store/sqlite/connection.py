@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -15,6 +16,8 @@ from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, Unsup
 from trigmon.store.sqlite.checksums import register
 from trigmon.store.sqlite.file_modes import keep_others_out
 from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
+
+T = TypeVar("T")
 
 SCHEMA_VERSION = 8
 """The version of schema.sql. A change of a stored table raises it (docs/contributing/recipes.md)."""
@@ -144,3 +147,11 @@ def create_schema(connection: apsw.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute("COMMIT")
+
+
+def guarded(work: Callable[[], T]) -> T:
+    """Returns what SQLite does. Raises StoreBroken for its errors."""
+    try:
+        return work()
+    except apsw.Error as error:
+        raise StoreBroken(str(error)) from error

@@ -8,25 +8,27 @@ raised and the process ends.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.message_rows import row_of, stretches
+from trigmon.store.sql.picked_messages import Row
 from trigmon.store.sql.row_writes import WRITE
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
-from trigmon.store.sqlite.connection import lock_directory, mark_lock, traces_in
+from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock, traces_in
+from trigmon.store.sqlite.first_rows import first_rows
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.last_turn import LastTurn
 from trigmon.store.sqlite.open_database import open_database
@@ -37,7 +39,6 @@ from trigmon.store.sqlite.start_check import whole
 from trigmon.store.sqlite.turn_log import TurnLog
 from trigmon.store.sqlite.unit_puts import UnitPuts
 
-T = TypeVar("T")
 FILE_NAME = "qm.db"
 MOST_DEFERRED = 1000
 """So many turns, or writes, may wait in memory for a commit: no call should wait for the pages of a large unit."""
@@ -155,11 +156,12 @@ class SqliteStore(RowStore):
             self._mend()
         self._unit_puts.mark()
         self.standing.mark()
+        self.ahead.mark()
 
     def prepare(self) -> None:
         """Commits and syncs everything written so far; units of work in flight stay in flight."""
         self._release()
-        _guarded(self._unit_puts.write_all)
+        guarded(self._unit_puts.write_all)
         if self._in_turn:
             self._must_sync = True
             self._commit()
@@ -175,6 +177,7 @@ class SqliteStore(RowStore):
             self._forget_call()
         self._unit_puts.undo()
         self.standing.undo()
+        self.ahead.undo(self.standing.units)
 
     def end(self) -> None:
         """See the port. What a crash undoes anyway waits for a later turn's commit: its pages are written once."""
@@ -212,15 +215,15 @@ class SqliteStore(RowStore):
 
     def reusable_bytes(self) -> int:
         """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
-        return _guarded(lambda: int(self._db.pragma("freelist_count")) * int(self._db.pragma("page_size")))
+        return guarded(lambda: int(self._db.pragma("freelist_count")) * int(self._db.pragma("page_size")))
 
     def close(self) -> None:
         """See the port."""
         if self._in_turn:
             self._commit()
-        _guarded(self._log.checkpoint)
+        guarded(self._log.checkpoint)
         self._last.sync()
-        _guarded(self.abandon)
+        guarded(self.abandon)
 
     def abandon(self) -> None:
         """See the port."""
@@ -231,6 +234,9 @@ class SqliteStore(RowStore):
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
+
+    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
+        return first_rows(self._open_rows, number, after)
 
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         """See :class:`RowStore`."""
@@ -250,7 +256,7 @@ class SqliteStore(RowStore):
         if selection.q_name in self._closed:
             raise ObjectDamaged(self._closed[selection.q_name])
         if selection.unit_id:
-            _guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
+            guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
         found = self._find(selection)
         if found is None and self._in_call:
             self._is_to_mend = True
@@ -288,6 +294,7 @@ class SqliteStore(RowStore):
     def _mend(self) -> None:
         """Commits and syncs the turn so far, then repairs what it can."""
         self._is_to_mend = False
+        self.ahead.forget_all()
         self.prepare()
         for from_nothing in (False, True):
             self._begin_turn(is_full=True)
@@ -339,6 +346,7 @@ class SqliteStore(RowStore):
                     if due is not None:
                         WRITE[type(due)](self, due)
                     self._deferred += 1
+                    self.ahead.follow(change)
                 self.standing.follow(change)
         except Exception as error:
             if self._in_call and not isinstance(error, apsw.Error):
@@ -350,7 +358,7 @@ class SqliteStore(RowStore):
     def _will_write(self) -> None:
         self.must_commit = True
         if not self._in_turn:
-            _guarded(partial(self._begin_turn, is_full=False))
+            guarded(partial(self._begin_turn, is_full=False))
 
     def _keep_block(self, number: int) -> None:
         self._must_sync = self.must_commit = True
@@ -390,11 +398,3 @@ def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) ->
     if not store._in_turn:
         store._begin_turn(is_full=False)
     store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
-
-
-def _guarded(work: Callable[[], T]) -> T:
-    """Returns what SQLite does. Raises StoreBroken for its errors."""
-    try:
-        return work()
-    except apsw.Error as error:
-        raise StoreBroken(str(error)) from error

@@ -18,10 +18,10 @@ from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected
-from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.message_rows import Messages
+from trigmon.store.sql.read_ahead import Ahead
 
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 

@@ -26,6 +26,7 @@ from trigmon.rules.model.shared_view import Moved
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.connection import Place
+from trigmon.store.postgres.first_rows import FirstRows
 from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.group_writes import WRITE_GROUP, GroupWrites
@@ -33,9 +34,9 @@ from trigmon.store.postgres.group.member_session import NOTHING_REACHED, Reached
 from trigmon.store.postgres.group.recovery import recover
 from trigmon.store.postgres.group.unit_totals import NO_UNIT
 from trigmon.store.postgres.pipeline import Row
-from trigmon.store.postgres.queue_heads import QueueHeads
-from trigmon.store.postgres.read_ahead import Ahead
 from trigmon.store.postgres.turn import Turn
+from trigmon.store.sql.queue_heads import QueueHeads
+from trigmon.store.sql.read_ahead import Ahead
 from trigmon.store.sql.select import Look
 
 PEEK_S = 0.05
@@ -108,7 +109,7 @@ class PostgresMembership:
         number = self.session.number
         self._leftovers = GroupLeftovers(self._turn.execute, self._turn.ask, self._snapshot, number)
         self._writes = GroupWrites(self._turn, self._snapshot, self._ahead, self._leftovers, self.member, number)
-        self._heads = QueueHeads(self._ahead, self._turn)
+        self._heads = QueueHeads(self._ahead, FirstRows(self._turn).read)
         return True
 
     @property

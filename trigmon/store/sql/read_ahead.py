@@ -1,8 +1,9 @@
 """Read-ahead cache of a queue's first messages: the next ones in get order, read a few hundred at a time.
 
-It is valid as long as no other process writes the queue's rows, which the fence guarantees. A window has every
-available message up to its end. So gets of any message read the database once for many of them, and never walk over
-dead rows of messages got before. Only messages outside groups are cached, and few large ones.
+It is valid as long as no other process writes the queue's rows: SQLite's file is locked, and PostgreSQL's fence
+guarantees it. A window has every available message up to its end. So gets of any message read the database once for
+many of them, and never walk over dead rows of messages got before. Only messages outside groups are cached, and few
+large ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import group_changes as g
+from trigmon.rules.model import handle_changes as h
 from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.stored_messages import Cursor, StoredMessage
 
@@ -129,11 +132,15 @@ class Ahead:
         """Discards the window of a queue."""
         self._windows.pop(q_name, None)
 
+    def forget_all(self) -> None:
+        """Discards the windows of all queues."""
+        self._windows.clear()
+
     # -- what changes -------------------------------------------------------------------------------------
 
     def follow(self, change: c.AnyChange) -> None:
         """Updates the windows after a change."""
-        follow = _FOLLOW.get(type(change))
+        follow = FOLLOWED.get(type(change))
         if follow is not None:
             self._is_changed = True
             follow(self, change)
@@ -232,7 +239,7 @@ def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:
     )
 
 
-_FOLLOW: dict[type[c.AnyChange], Callable[[Ahead, Any], None]] = {
+FOLLOWED: dict[type[c.AnyChange], Callable[[Ahead, Any], None]] = {
     c.AddMessage: Ahead._add,
     c.TakeMessage: Ahead._take,
     c.CarryOver: Ahead._carry_over,
@@ -243,3 +250,36 @@ _FOLLOW: dict[type[c.AnyChange], Callable[[Ahead, Any], None]] = {
     c.EndUnit: Ahead._end_unit,
     c.DropDefinition: Ahead._drop,
 }
+UNAFFECTED: frozenset[type[c.AnyChange]] = frozenset(
+    {
+        c.BeginUnit,
+        c.SkipUnit,
+        c.NoteRefused,
+        c.SetDefinition,
+        c.DeleteLogically,
+        c.StampTrigger,
+        c.WriteRun,
+        c.DropRun,
+        c.Serve,
+        c.Unserve,
+        c.SetCause,
+        c.SetPause,
+        c.DropPause,
+        c.SetReservation,
+        c.SettleReserved,
+        h.OpenHandle,
+        h.CloseHandle,
+        h.MoveCursor,
+        h.LockMessage,
+        h.UnlockMessage,
+        h.SetPlace,
+        h.SaveContext,
+        h.Connect,
+        h.DropConnection,
+        g.SetGroupDefinition,
+        g.DropGroupDefinition,
+        g.NoteTriggered,
+        g.NoteJudged,
+    }
+)
+"""The changes that make no message available, and none unavailable: locks are looked up with each message."""
