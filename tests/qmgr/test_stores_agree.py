@@ -53,7 +53,9 @@ from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persisten
 from trigmon.mq.rejection import without_rejection
 from trigmon.mq.replies import Opened, Refused, Reserved, Settled, Sifted, WasGot, WereGot
 from trigmon.store.memory.store import MemoryStore
+from trigmon.store.sql import read_ahead
 from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sqlite import first_rows
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")
 MODELS = {"M": "T", "P": "U"}  # a temporary and a permanent model, and the queues they make
@@ -644,6 +646,15 @@ LARGE_ON_SQLITE, LARGE_ON_POSTGRES = (
 )
 
 
+def check_that_small_windows_agree(script):
+    """The same where SQLite reads three messages ahead, and knows four of a queue."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(first_rows, "MOST_ROWS", 3)
+        patched.setattr(read_ahead, "MOST_ROWS", 4)
+        patched.setattr(read_ahead, "MOST_OF_A_UNIT", 3)
+        check_that_stores_agree(script, "sqlite")
+
+
 def check_that_nothing_is_lost_or_doubled(script):
     with tempfile.TemporaryDirectory() as directory:
         played = Script("memory", Path(directory))
@@ -702,8 +713,15 @@ def test_what_was_committed_is_got_once_and_nothing_else(script):
     check_that_nothing_is_lost_or_doubled(script)
 
 
+@settings(max_examples=150)
+@given(scripts)
+def test_it_is_so_where_little_is_read_ahead(script):
+    check_that_small_windows_agree(script)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_all_stores_keep_marks_and_locks_alike(seed):
+    check_that_small_windows_agree(traffic(seed))
     check_that_stores_agree(traffic(seed), "sqlite")
     check_that_stores_agree(traffic(seed), "postgres")
     check_that_nothing_is_lost_or_doubled(traffic(seed))
@@ -731,7 +749,15 @@ def test_those_scripts_come_to_batches_that_are_offered_again_given_back_and_set
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "check", [ON_SQLITE, ON_POSTGRES, LARGE_ON_SQLITE, LARGE_ON_POSTGRES, check_that_nothing_is_lost_or_doubled]
+    "check",
+    [
+        ON_SQLITE,
+        ON_POSTGRES,
+        LARGE_ON_SQLITE,
+        LARGE_ON_POSTGRES,
+        check_that_small_windows_agree,
+        check_that_nothing_is_lost_or_doubled,
+    ],
 )
 @settings(max_examples=700, suppress_health_check=list(HealthCheck))
 @given(script=long_scripts)

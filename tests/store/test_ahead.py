@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -121,3 +123,9 @@ def test_after_an_end_that_was_taken_back_a_backout_brings_what_was_got_before_i
     rows.get(0, 1, 0)
     rows.end(1, False, 0)
     rows.look(3)
+
+
+def test_each_change_is_followed_or_known_to_move_no_message():
+    followed, others = set(read_ahead.FOLLOWED), set(read_ahead.UNAFFECTED)
+    assert followed | others == set(get_args(c.AnyChange))
+    assert not followed & others

@@ -1,0 +1,117 @@
+"""Faults of the read-ahead cache: each one makes SQLite answer otherwise than the store in memory."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.qmgr.test_stores_agree import batches, check_that_small_windows_agree, large_ends, traffic
+from tests.worlds import World
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import OpenOption
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.stored_messages import Selection
+from trigmon.store.sql import read_ahead
+from trigmon.store.sql.read_ahead import Ahead, Window
+
+
+def backouts(seed: int, steps: int = 80) -> list[tuple]:
+    """One application puts, the other gets a few in a unit of work, and mostly backs out."""
+    dice = random.Random(seed)
+    script: list[tuple] = [("open", "two", "F", OpenOption.INPUT_SHARED)]
+    for _ in range(steps):
+        script += dice.choices(
+            [
+                [("put", "one", "F", False, True, dice.randrange(3), -1)],
+                [("get", "two", 0, 0, True)],
+                [("get", "two", 0, 0, False)],
+                [("backout", "two")],
+                [("commit", "two")],
+            ],
+            (6, 6, 2, 3, 1),
+        )[0]
+    return script
+
+
+SCRIPTS = [make(seed) for make in (backouts, traffic, large_ends, batches) for seed in range(15)]
+
+
+def ignored(change):
+    return lambda patched: patched.setitem(read_ahead.FOLLOWED, change, lambda ahead, it: None)
+
+
+def of_class(owner, name, fault):
+    return lambda patched: patched.setattr(owner, name, fault)
+
+
+def end_without_a_count(ahead, change):
+    """A backout brings messages back as they were, without the count that it adds."""
+    noted = ahead._units.get(change.unit.unit_id)
+    right = read_ahead.replace
+    read_ahead.replace = lambda it, **fields: it
+    try:
+        Ahead._end_unit(ahead, change)
+    finally:
+        read_ahead.replace = right
+    return noted
+
+
+def add_at_the_end(window, message):
+    """What comes takes no regard of its priority."""
+    entry = read_ahead.Entry((-message.priority, message.number), message)
+    window.entries.append(entry)
+
+
+FAULTS = {
+    "a put is not followed": ignored(c.AddMessage),
+    "a get in a unit of work is not followed": ignored(c.TakeMessage),
+    "a get is not followed": ignored(c.RemoveMessage),
+    "the end of a unit of work is not followed": ignored(c.EndUnit),
+    "a mark that skips a backout is not followed": ignored(c.CarryOver),
+    "a reservation is not followed": ignored(c.ReserveMessages),
+    "what a reservation gives back is not followed": ignored(c.ReturnReserved),
+    "a backout adds nothing to the count": lambda patched: patched.setitem(
+        read_ahead.FOLLOWED, c.EndUnit, end_without_a_count
+    ),
+    "a unit's notes are taken for all": of_class(read_ahead, "_says_all", lambda unit, noted, *, is_commit: True),
+    "what comes lies at the end": of_class(Window, "add", add_at_the_end),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_seen_by_one_of_the_scripts(name, monkeypatch):
+    FAULTS[name](monkeypatch)
+    for script in SCRIPTS:
+        try:
+            check_that_small_windows_agree(script)
+        except Exception:
+            return
+    pytest.fail(f"{name}: no script noticed")
+
+
+def test_scripts_of_backouts_agree_without_a_fault():
+    for seed in range(15):
+        check_that_small_windows_agree(backouts(seed))
+
+
+def test_what_a_call_put_and_took_before_it_was_undone_is_as_before(tmp_path):
+    world = World("sqlite", tmp_path)
+    world.define("Q")
+    world.put("Q", b"one")
+    store = world.store
+
+    def found():
+        return [message.data for message in store.find(Selection("Q", 0, limit=9)).messages]
+
+    assert found() == [b"one"]
+    (message,) = store.find(Selection("Q", 0)).messages
+    store.begin()
+    store.mark()
+    store.apply([c.AddMessage("Q", 10**6, 5, False, MessageDescriptor(), b"two")], can_be_undone=True)
+    store.apply([c.RemoveMessage(message)], can_be_undone=True)
+    assert found() == [b"two"]
+    store.undo()
+    assert found() == [b"one"]
+    store.end()
+    world.end()
