@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, both, decided
-from trigmon.mq.enums import QsgDisp, TriggerType
+from trigmon.mq.enums import QsgDisp, TriggerType, UnitOutcome
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.rules import shared_triggers
 from trigmon.rules.model.changes import AddMessage, SetDefinition, StampTrigger
@@ -23,8 +23,9 @@ from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.state import Standing
 from trigmon.rules.objects import define, sharing_scope
 from trigmon.rules.triggers import effects, sharing
-from trigmon.store.memory import group
+from trigmon.store.memory import group, member_writes
 from trigmon.store.memory.group import Membership, MemoryGroup
+from trigmon.store.memory.member_writes import MemberWrites
 
 FIRST, EVERY, DEPTH = TriggerType.FIRST, TriggerType.EVERY, TriggerType.DEPTH
 
@@ -57,15 +58,15 @@ def _got_too(queue: QueueFacts, _: SharedQueue) -> QueueFacts:
 
 
 def _added(wrap: Callable[..., None]) -> Callable[[Patches], None]:
-    right = group._WRITE[AddMessage]
-    return lambda patches: patches.setitem(group._WRITE, AddMessage, lambda *args: wrap(right, *args))
+    right = member_writes.WRITE_MEMBER[AddMessage]
+    return lambda patches: patches.setitem(member_writes.WRITE_MEMBER, AddMessage, lambda *args: wrap(right, *args))
 
 
-def _put_at_once(right: Any, self: Membership, change: Any) -> None:
+def _put_at_once(right: Any, self: MemberWrites, change: Any) -> None:
     right(self, change)
     if change.unit_id:
         queue = self.group.queues[change.q_name]
-        self._write(group.came(queue, group.counts_of([change.priority])))
+        self.write(member_writes.came(queue, member_writes.counts_of([change.priority])))
 
 
 def _all_readers_are_own(queue: QueueFacts, _: SharedQueue) -> QueueFacts:
@@ -177,7 +178,7 @@ def _locks_stay(right: Any, self: MemoryGroup, member: str) -> None:
 
 
 def _half_a_unit(right: Any, self: Membership, change: Any, q_names: Any) -> None:
-    return right(self, replace(change, outcome=group.UnitOutcome.COMMITTED), q_names)
+    return right(self, replace(change, outcome=UnitOutcome.COMMITTED), q_names)
 
 
 COUNTING = [
@@ -186,7 +187,7 @@ COUNTING = [
     Fault("shared: a put in a unit is an occasion at once", _added(_put_at_once)),
     Fault(
         "shared: a commit is no occasion",
-        lambda patches: patches.setattr(group, "came", lambda queue, counts: group.lies(queue, counts)),
+        lambda patches: patches.setattr(member_writes, "came", lambda queue, counts: member_writes.lies(queue, counts)),
     ),
     Fault("shared: a backout commits the group's half", _instead(Membership, "end_unit", _half_a_unit)),
     Fault(

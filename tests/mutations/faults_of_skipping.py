@@ -47,9 +47,9 @@ def _in_the_next_unit(change_of):
 
 
 def _counted_at_once(patches: Patches) -> None:
-    def carry_over(self, change):
-        row = self._rows.row(change.message)
-        self._rows.set(Row(once_more(row.message), row.put_by, change.unit_id))
+    def carry_over(store, change):
+        row = store._rows.row(change.message)
+        store._rows.set(Row(once_more(row.message), row.put_by, change.unit_id))
 
     patches.setitem(store._WRITE, CarryOver, carry_over)
 

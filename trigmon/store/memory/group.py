@@ -8,21 +8,22 @@ group outlives its members, as a group's database outlives their machines.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import AnyDefinition, LocalQueue
-from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.attributes import AnyDefinition
+from trigmon.mq.enums import ObjectType
 from trigmon.rules.model import changes as c
-from trigmon.rules.model import group_changes, handle_changes
+from trigmon.rules.model import handle_changes
 from trigmon.rules.model.group_members import Member
 from trigmon.rules.model.handles import Decided, HandleFacts
-from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, left, lies, opened
+from trigmon.rules.model.shared_queue import SharedQueue, counts_of, left, lies, opened
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
-from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.store.memory.member_writes import WRITE_MEMBER, MemberWrites
 from trigmon.store.memory.rows import Row, Rows, once_more
+from trigmon.store.undo_notes import UndoNotes
 
 FIRST_NUMBER = 1 << 60
 """The numbers of a group's messages begin here, above all numbers of members' own messages."""
@@ -64,9 +65,10 @@ class MemoryGroup:
             self.active.discard(member)
             self.roles = {role: held for role, held in self.roles.items() if held[0] != member}
             own = self.members.get(member, 0)
-            for name, queue in self.queues.items():
+            for name, queue in list(self.queues.items()):
                 if member in queue.uses:
-                    self.write(name, self._backed_out(name, left(queue, member), own))
+                    self.queues[name] = self._backed_out(name, left(queue, member), own)
+                    self.count_change(name)
             for number, handle in list(self.locks.items()):
                 if handle // OWN_NUMBERS == own:
                     del self.locks[number]
@@ -81,14 +83,10 @@ class MemoryGroup:
                 queue = lies(queue, counts_of([row.message.priority]))
         return queue
 
-    def write(self, name: str, queue: SharedQueue | None) -> None:
-        """Changes a queue; None deletes it."""
+    def count_change(self, name: str) -> None:
+        """Counts a change of a queue that the members must see."""
         self.version += 1
         self.versions[name] = self.version
-        if queue is None:
-            del self.queues[name]
-        else:
-            self.queues[name] = queue
 
 
 class Membership:
@@ -100,7 +98,8 @@ class Membership:
         self._own = group.members[member] * OWN_NUMBERS
         self._seen = 0
         self._is_in_turn = False
-        self._notes: list[tuple[dict[Any, Any], object, object]] = []
+        self._notes = UndoNotes()
+        self._writes = MemberWrites(group, self._notes, member, self._own)
 
     @property
     def group_name(self) -> str:
@@ -160,12 +159,7 @@ class Membership:
     def undo(self) -> None:
         """Undoes the call."""
         self.group.rows.undo()
-        for table, key, before in reversed(self._notes):
-            if before is None:
-                table.pop(key, None)
-            else:
-                table[key] = before
-        self._notes.clear()
+        self._notes.undo()
 
     def changed(self) -> Moved:
         """Returns what changed since the last call of this method, by any member."""
@@ -213,7 +207,7 @@ class Membership:
     def find(self, selection: Selection) -> Found:
         """Returns the messages of a shared queue that a call looks for, in get order."""
         return self.group.rows.find(
-            replace(selection, unit_id=self._of_group(selection.unit_id), handle=self._own + selection.handle)
+            replace(selection, unit_id=self._writes.of_group(selection.unit_id), handle=self._own + selection.handle)
         )
 
     def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
@@ -221,9 +215,9 @@ class Membership:
         if isinstance(change, handle_changes.OpenHandle | handle_changes.CloseHandle):
             assert handle is not None
             by = 1 if isinstance(change, handle_changes.OpenHandle) else -1
-            self._write(opened(self.group.queues[handle.q_name], self.member, handle, by))
+            self._writes.write(opened(self.group.queues[handle.q_name], self.member, handle, by))
         else:
-            _WRITE[type(change)](self, change)
+            WRITE_MEMBER[type(change)](self._writes, change)
 
     @property
     def has_leftovers(self) -> bool:
@@ -238,138 +232,4 @@ class Membership:
 
         This decides the outcome of the whole unit, including the member's own half.
         """
-        unit, rows = change.unit, self.group.rows
-        of_group = self._of_group(unit.unit_id)
-        committed = change.outcome is UnitOutcome.COMMITTED
-        for name in q_names:
-            queue = self.group.queues[name]
-            mine = list(rows.of_unit(of_group, [name]))
-            put: list[int] = []
-            back: list[int] = []
-            for row in mine:
-                settled = rows.settle(row, of_group, change.outcome)
-                if settled is not None:
-                    is_put = row.put_by == of_group and not row.is_held
-                    (put if is_put else back).append(settled.message.priority)
-            queue = at_work(
-                queue,
-                self.member,
-                puts=-sum(row.put_by == of_group for row in mine),
-                gets=-sum(row.taken_by == of_group for row in mine),
-            )
-            self._write(came(lies(queue, counts_of(back)), counts_of(put)))
-        if committed:
-            of_member = self.group.decided.setdefault(self.member, {})
-            before = of_member.get(unit.client_id, [])
-            self._note(of_member, unit.client_id)
-            of_member[unit.client_id] = [*before[-1:], Decided(unit.client_id, unit.number, unit.unit_id)]
-
-    # -- the changes ------------------------------------------------------------------------------------
-
-    def _add(self, change: c.AddMessage) -> None:
-        number, self.group.next_number = self.group.next_number, self.group.next_number + 1
-        self.group.rows.add(replace(change, number=number, unit_id=self._of_group(change.unit_id)))
-        queue = self.group.queues[change.q_name]
-        counts = counts_of([change.priority])
-        if change.unit_id:
-            self._write(at_work(queue, self.member, puts=1))
-        else:
-            self._write(came(queue, counts) if change.trigger is None else lies(queue, counts))
-
-    def _take(self, change: c.TakeMessage) -> None:
-        message = change.message
-        self.group.rows.take(message, self._of_group(change.unit_id))
-        queue = at_work(self.group.queues[message.q_name], self.member, gets=1)
-        self._write(queue if message.is_own else self._without(queue, message))
-        self._unlock(message.number)
-
-    def _carry_over(self, change: c.CarryOver) -> None:
-        self.group.rows.carry_over(change.message, self._of_group(change.unit_id))
-
-    def _remove(self, change: c.RemoveMessage) -> None:
-        message = change.message
-        self.group.rows.drop(self.group.rows.row(message))
-        self._write(self._without(self.group.queues[message.q_name], message))
-        self._unlock(message.number)
-
-    def _without(self, queue: SharedQueue, message: StoredMessage) -> SharedQueue:
-        return lies(queue, [-count for count in counts_of([message.priority])])
-
-    def _lock(self, change: handle_changes.LockMessage) -> None:
-        for number in change.numbers:
-            self._note(self.group.locks, number)
-            self.group.locks[number] = self._own + change.handle
-
-    def _unlock_all(self, change: handle_changes.UnlockMessage) -> None:
-        for number, handle in list(self.group.locks.items()):
-            if handle == self._own + change.handle:
-                self._unlock(number)
-        self._write(self.group.queues[change.q_name])  # others' gets may go on
-
-    def _unlock(self, number: int) -> None:
-        if number in self.group.locks:
-            self._note(self.group.locks, number)
-            del self.group.locks[number]
-
-    def _define(self, change: c.SetDefinition) -> None:
-        definition = change.definition
-        assert isinstance(definition, LocalQueue)
-        there = self.group.queues.get(definition.name)
-        self._write(SharedQueue(definition) if there is None else replace(there, definition=definition))
-
-    def _drop(self, change: c.DropDefinition) -> None:
-        assert change.object_type is ObjectType.QLOCAL
-        self.group.rows.drop_all(change.name)
-        self._note(self.group.queues, change.name)
-        self.group.write(change.name, None)
-
-    def _define_for_all(self, change: group_changes.SetGroupDefinition) -> None:
-        self._define_copied((change.object_type, change.definition.name), change.definition)
-
-    def _drop_for_all(self, change: group_changes.DropGroupDefinition) -> None:
-        self._define_copied((change.object_type, change.name), None)
-
-    def _define_copied(self, key: tuple[ObjectType, str], definition: AnyDefinition | None) -> None:
-        self._note(self.group.definitions, key)
-        self.group.version += 1
-        self.group.definition_versions[key] = self.group.version
-        if definition is None:
-            del self.group.definitions[key]
-        else:
-            self.group.definitions[key] = definition
-
-    def _fired(self, change: group_changes.NoteTriggered) -> None:
-        queue = self.group.queues[change.q_name]
-        fired = has_fired(queue, is_for_group=change.is_for_group, is_disarmed=change.is_disarmed)
-        if fired != queue:
-            self._write(fired)
-
-    # -- helps ------------------------------------------------------------------------------------------
-
-    def _of_group(self, unit_id: int) -> int:
-        return self._own + unit_id if unit_id else 0
-
-    def _write(self, queue: SharedQueue) -> None:
-        name = queue.definition.name
-        self._note(self.group.queues, name)
-        self.group.write(name, queue)
-
-    def _note(self, table: dict[Any, Any], key: object) -> None:
-        """Remembers a table's value at a key for undo. The version is not undone: it costs others one more look."""
-        self._notes.append((table, key, table.get(key)))
-
-
-_WRITE: Mapping[type[c.AnyChange], Callable[[Membership, Any], None]] = {
-    c.AddMessage: Membership._add,
-    c.TakeMessage: Membership._take,
-    c.CarryOver: Membership._carry_over,
-    c.RemoveMessage: Membership._remove,
-    c.SetAside: Membership._remove,
-    handle_changes.LockMessage: Membership._lock,
-    handle_changes.UnlockMessage: Membership._unlock_all,
-    c.SetDefinition: Membership._define,
-    c.DropDefinition: Membership._drop,
-    group_changes.SetGroupDefinition: Membership._define_for_all,
-    group_changes.DropGroupDefinition: Membership._drop_for_all,
-    group_changes.NoteTriggered: Membership._fired,
-}
+        self._writes.end_unit(change, q_names)

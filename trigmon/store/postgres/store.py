@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
-from trigmon.rules.model.stored_messages import Cursor
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
+from trigmon.store.postgres.chunk_reader import ChunkReader
 from trigmon.store.postgres.connection import Place, connect
-from trigmon.store.postgres.first_rows import FirstRows
 from trigmon.store.postgres.pipeline import Failed, Link, Row
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
@@ -41,9 +40,9 @@ class PostgresStore(RowStore):
     def __init__(self, place: Place) -> None:
         self._place = place
         self._connection = connect(place)
-        super().__init__(self._execute_one, str(place))
+        super().__init__(self._execute_one, str(place), lambda *place: self._chunks.read(*place))
         self._turn: Turn
-        self._rows: FirstRows
+        self._chunks: ChunkReader
         self._who: tuple[str, int] = ("", 0)
         self._must_sync = False
         self.must_commit = False
@@ -64,7 +63,7 @@ class PostgresStore(RowStore):
         self._who = q_mgr_name, epoch
         self._beaten_s = before_s
         self._turn = Turn(Link(self._connection), (("BEGIN", ()), (lease.FENCE, self._who)), (lease.CHECK, self._who))
-        self._rows = FirstRows(self._turn)
+        self._chunks = ChunkReader(self._turn)
         return True
 
     def holder(self, q_mgr_name: str) -> str:
@@ -185,9 +184,6 @@ class PostgresStore(RowStore):
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> Rows:
         return self._turn.open_rows(statement, values)
-
-    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
-        return self._rows.read(number, after)
 
     # -- writing ----------------------------------------------------------------------------------------
 

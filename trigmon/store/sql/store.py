@@ -18,14 +18,13 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.message_rows import Messages
-from trigmon.store.sql.picked_messages import Row
-from trigmon.store.sql.queue_heads import QueueHeads
+from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
 from trigmon.store.sql.select import Look
@@ -39,12 +38,12 @@ class RowStore(BaseStore):
     """The base class of SQL stores: which statements a read runs; :mod:`trigmon.store.sql.row_writes` has the writes.
 
     Subclasses run the statements in their transactions. ``execute`` runs one, returns its rows and raises ``error``;
-    ``where`` is the place of the data, for error texts.
+    ``where`` is the place of the data, for error texts. ``read_rows`` reads a queue's first rows, many at a time.
     """
 
     error: ClassVar[type[Exception]]
 
-    def __init__(self, execute: Execute, where: str) -> None:
+    def __init__(self, execute: Execute, where: str, read_rows: ReadRows) -> None:
         super().__init__()
         self.execute = execute
         self._where = where
@@ -54,7 +53,7 @@ class RowStore(BaseStore):
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
         self.ahead = Ahead()
-        self._heads = QueueHeads(self.ahead, self._first_rows)
+        self._heads = QueueHeads(self.ahead, read_rows)
         self._looked_to = ""
 
     # -- what a database does ---------------------------------------------------------------------------
@@ -66,10 +65,6 @@ class RowStore(BaseStore):
     @abstractmethod
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> Any:
         """Returns the rows of a statement, read as they are iterated over; ``close(True)`` ends that early."""
-
-    @abstractmethod
-    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
-        """Returns the next rows outside groups of a queue's number, and whether none follow."""
 
     # -- life -------------------------------------------------------------------------------------------
 

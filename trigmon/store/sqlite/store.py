@@ -19,11 +19,10 @@ import apsw
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
-from trigmon.rules.model.stored_messages import Cursor, Found, Selection
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.message_rows import row_of, stretches
-from trigmon.store.sql.picked_messages import Row
 from trigmon.store.sql.row_writes import WRITE
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
@@ -70,7 +69,7 @@ class SqliteStore(RowStore):
             db, turn = open_database(self._path, vfs, self._last, traces, tell, accept_loss=accept_loss)
             self._log = TurnLog(self._path, vfs, self._last, turn)
             self._use(db)
-            super().__init__(self._execute_sql, str(directory))
+            super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
             self._make_whole(everything=self._last.is_damaged)
         except BaseException:
             if hasattr(self, "_db"):
@@ -234,9 +233,6 @@ class SqliteStore(RowStore):
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
-
-    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
-        return first_rows(self._open_rows, number, after)
 
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         """See :class:`RowStore`."""

@@ -14,6 +14,7 @@ from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import group_sql as sql
 from trigmon.store.postgres.pipeline import Row
+from trigmon.store.undo_notes import UndoNotes
 
 Key = tuple[ObjectType, str]
 _OF_GROUPS = "queue of groups"
@@ -43,7 +44,7 @@ class GroupSnapshot:
         self._defined: dict[Key, None] = {}
         self._has_locked = False
         self._has_deferred = False
-        self._notes: list[tuple[dict[Any, Any], object, object]] = []
+        self._notes = UndoNotes()
 
     # -- what others changed ----------------------------------------------------------------------------
 
@@ -113,8 +114,7 @@ class GroupSnapshot:
 
     def set(self, table: dict[Any, Any], key: object, value: object) -> None:
         """Sets a key of any table so that the call can be undone; None removes the key."""
-        self._notes.append((table, key, table.get(key)))
-        self._put(table, key, value)
+        self._notes.set(table, key, value)
 
     def mark(self) -> None:
         """Begins a call: :meth:`undo` returns to this point."""
@@ -122,9 +122,7 @@ class GroupSnapshot:
 
     def undo(self) -> None:
         """Undoes the call. Its objects still count as changed, which costs the other members one more look."""
-        for table, key, before in reversed(self._notes):
-            self._put(table, key, before)
-        self._notes.clear()
+        self._notes.undo()
 
     def writes(self) -> list[tuple[str, tuple[object, ...]]]:
         """Returns the statements that write the turn's changes; none if nothing changed."""

@@ -11,14 +11,15 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes, handle_changes
-from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, counts_of, has_fired, lies
-from trigmon.rules.model.stored_messages import SLICE, StoredMessage
+from trigmon.rules.model.shared_queue import SharedQueue, at_work, came, lies
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql
 from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, expected
 from trigmon.store.postgres.turn import Turn
+from trigmon.store.shared_writes import after_add, after_define, after_take, after_trigger, without
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.read_ahead import Ahead
@@ -85,14 +86,10 @@ class GroupWrites:
         unit_id, name = change.unit_id, change.q_name
         self._messages.add(change, snapshot.numbers[name], number, self.of_group(unit_id))
         self._ahead.follow(change)
-        queue = self._queue(name)
-        counts = counts_of([change.priority])
         if unit_id:
             unit = self.units.get(unit_id, NO_UNIT)
             snapshot.set(self.units, unit_id, replace(unit, put_to=unit.put_to | {name}))
-            self._write(at_work(queue, self._member, puts=1))
-        else:
-            self._write(came(queue, counts) if change.trigger is None else lies(queue, counts))
+        self._write(after_add(self._queue(name), change, self._member))
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
@@ -101,14 +98,11 @@ class GroupWrites:
         self._messages.take(message, self._snapshot.numbers[message.q_name], self.of_group(change.unit_id))
         self._ahead.follow(change)
         unit = self.units.get(change.unit_id, NO_UNIT)
-        queue = at_work(self._queue(message.q_name), self._member, gets=1)
         if message.is_own:
             key = message.q_name, message.priority
             unit = replace(unit, own_gets={**unit.own_gets, key: unit.own_gets.get(key, 0) + 1})
-        else:
-            queue = _without(queue, message)
         self._snapshot.set(self.units, change.unit_id, unit)
-        self._write(queue)
+        self._write(after_take(self._queue(message.q_name), message, self._member))
         self._unlock(message.number)
 
     def _carry_over(self, change: c.CarryOver) -> None:
@@ -126,7 +120,7 @@ class GroupWrites:
 
     def _gone(self, change: c.RemoveMessage | c.SetAside) -> None:
         self._ahead.follow(change)
-        self._write(_without(self._queue(change.message.q_name), change.message))
+        self._write(without(self._queue(change.message.q_name), change.message))
         self._unlock(change.message.number)
 
     def _lock(self, change: handle_changes.LockMessage) -> None:
@@ -150,11 +144,10 @@ class GroupWrites:
         definition = change.definition
         assert isinstance(definition, LocalQueue)
         name = definition.name
-        there = self._snapshot.queues.get(name)
         if name not in self._snapshot.numbers:
             ((number,),) = self._turn.execute(sql.ADD_QUEUE, (name,))
             self._snapshot.set(self._snapshot.numbers, name, number)
-        self._write(SharedQueue(definition) if there is None else replace(there, definition=definition))
+        self._write(after_define(self._snapshot.queues.get(name), definition))
 
     def _drop(self, change: c.DropDefinition) -> None:
         assert change.object_type is ObjectType.QLOCAL
@@ -175,9 +168,9 @@ class GroupWrites:
     def _drop_for_all(self, change: group_changes.DropGroupDefinition) -> None:
         self._snapshot.define((change.object_type, change.name), None)
 
-    def _fired(self, change: group_changes.NoteTriggered) -> None:
+    def _note_triggered(self, change: group_changes.NoteTriggered) -> None:
         queue = self._queue(change.q_name)
-        fired = has_fired(queue, is_for_group=change.is_for_group, is_disarmed=change.is_disarmed)
+        fired = after_trigger(queue, change)
         if fired != queue:
             self._write(fired)
 
@@ -186,10 +179,6 @@ class GroupWrites:
 
     def _write(self, queue: SharedQueue) -> None:
         self._snapshot.write(queue.definition.name, queue)
-
-
-def _without(queue: SharedQueue, message: StoredMessage) -> SharedQueue:
-    return lies(queue, [-count for count in counts_of([message.priority])])
 
 
 WRITE_GROUP: Mapping[type[c.AnyChange], Callable[[GroupWrites, Any], None]] = {
@@ -204,5 +193,5 @@ WRITE_GROUP: Mapping[type[c.AnyChange], Callable[[GroupWrites, Any], None]] = {
     c.DropDefinition: GroupWrites._drop,
     group_changes.SetGroupDefinition: GroupWrites._define_for_all,
     group_changes.DropGroupDefinition: GroupWrites._drop_for_all,
-    group_changes.NoteTriggered: GroupWrites._fired,
+    group_changes.NoteTriggered: GroupWrites._note_triggered,
 }

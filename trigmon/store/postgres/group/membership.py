@@ -25,8 +25,8 @@ from trigmon.rules.model.shared_queue import SharedQueue, opened
 from trigmon.rules.model.shared_view import Moved
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.store.postgres import group_sql, lease
+from trigmon.store.postgres.chunk_reader import ChunkReader
 from trigmon.store.postgres.connection import Place
-from trigmon.store.postgres.first_rows import FirstRows
 from trigmon.store.postgres.group.group_leftovers import GroupLeftovers
 from trigmon.store.postgres.group.group_snapshot import GroupSnapshot
 from trigmon.store.postgres.group.group_writes import WRITE_GROUP, GroupWrites
@@ -109,7 +109,7 @@ class PostgresMembership:
         number = self.session.number
         self._leftovers = GroupLeftovers(self._turn.execute, self._turn.ask, self._snapshot, number)
         self._writes = GroupWrites(self._turn, self._snapshot, self._ahead, self._leftovers, self.member, number)
-        self._heads = QueueHeads(self._ahead, FirstRows(self._turn).read)
+        self._heads = QueueHeads(self._ahead, ChunkReader(self._turn).read)
         return True
 
     @property

@@ -8,7 +8,7 @@ from trigmon.store.postgres.turn import CHUNKS, LARGE_CHUNK, Turn, size
 from trigmon.store.sql import statements as sql
 
 
-class FirstRows:
+class ChunkReader:
     """The reads of one session. It knows about how large the messages of each queue are."""
 
     def __init__(self, turn: Turn) -> None:
