@@ -52,7 +52,7 @@ def test_what_is_found_in_a_file_is_reported_with_its_line_risk_and_remedy(file:
         "    found   BOTHRESH(0)",
         "    risk    A message that makes its program fail makes the next one fail too, for ever,"
         " with all that lies behind it.",
-        "    remedy  ALTER QLOCAL(Q) BOTHRESH(3) BOQNAME(ASIDE)",
+        "    remedy  ALTER QLOCAL(Q) BOTHRESH(3) BOREQ(QMGR) BOQNAME(ASIDE)",
     ]
     assert result.stderr == "1 finding in 4 objects\n"
 

@@ -93,7 +93,7 @@ def test_every_attribute_of_spark_is_exported_by_its_key_and_loads_back():
     qm(Define(object_type="PROCESS", name="P", attributes=attributes | {"spark_environment": "'A=x y'"}))
     text = yaml_text(qm.rows("PROCESS"))
     (item,) = yaml12.load(text).value
-    assert set(item) == {"process", "working_directory", "spark"}
+    assert set(item) == {"process", "working_directory", "tmc_argument", "spark"}
     assert {f"spark_{key}" for key in item["spark"]} == set(attributes)
     assert (item["spark"]["class"], item["spark"]["environment"]) == ("A", {"A": "x y"})
     there = InProcess()

@@ -14,6 +14,7 @@ from trigmon.mq.enums import (
     SparkIsolation,
     SparkShort,
     SparkStart,
+    TmcArgument,
     TriggerControl,
     TriggerType,
 )
@@ -191,6 +192,7 @@ def test_a_mapping_is_the_process_of_its_files_stem(tmp_path: Path):
         "instances": 1,
         "time_limit_s": 90,
         "working_directory": str(tmp_path),
+        "tmc_argument": TmcArgument.NO,
     }
 
 

@@ -27,12 +27,12 @@ def test_a_record_is_plain_json_and_gives_the_trigger_message_back():
 
 
 def test_an_exit_status_and_a_signal_are_distinguished():
-    assert run_changes.exited(3, "tail", 9) == {
+    assert run_changes.exited(3, "", 9) == {
         "state": "exited",
         "end_ms": 9,
         "exit_status": 3,
         "signal": None,
-        "stderr_tail": "tail",
+        "stderr_tail": "",
         "why": "ended with status 3",
         "was_stopped": False,
     }
@@ -52,3 +52,20 @@ def test_each_change_names_only_fields_of_the_record():
     ]
     assert all(set(change) - {"was_stopped"} <= set(record) for change in changes)
     assert [change["state"] for change in changes] == ["held", "started", "failed", "exited", "unknown"]
+
+
+def test_the_last_line_of_an_output_is_that_of_the_program_and_not_of_sparks_log():
+    output = "Traceback\nValueError: bad\n\n26/11/23 12:00:00 INFO ShutdownHookManager: Shutdown hook called\n"
+    assert run_changes.last_line(output) == "ValueError: bad"
+    assert run_changes.last_line("") == run_changes.last_line("\n \n") == ""
+    assert run_changes.last_line("bell\a\x1b[31m") == "bell  [31m"
+    assert len(run_changes.last_line("x" * 1000)) == 203
+
+
+def test_a_failure_names_the_last_line_and_a_signal_or_a_limit_does_not():
+    assert run_changes.exited(1, "one\ntwo\n", 9)["why"] == "ended with status 1: two"
+    assert run_changes.exited(0, "one\n", 9)["why"] == "ended with status 0"
+    assert run_changes.exited(-15, "one\n", 9)["why"] == "killed by SIGTERM"
+    assert run_changes.exited(1, "one\n", 9, "its monitor's stop")["why"] == (
+        "ended by its monitor's stop: ended with status 1"
+    )

@@ -43,7 +43,7 @@ def test_a_put_starts_the_program_and_the_run_is_on_record_from_cause_to_end(sta
     assert run["process_name"] == f"{q_name}.P"
     assert (run["trigger_data"], run["user_data"], run["appl_type"]) == ("t", "u", 6)
     assert run["argv"] == [str(job), q_name]
-    assert (run["exit_status"], run["signal"], run["why"]) == (3, None, "ended with status 3")
+    assert (run["exit_status"], run["signal"], run["why"]) == (3, None, "ended with status 3: oh dear")
     assert run["stderr_tail"] == "oh dear\n"
     assert 0 < run["recorded_ms"] <= run["start_ms"] <= run["end_ms"]
     assert run["pid"] > 0

@@ -92,7 +92,7 @@ def queue_manager(tmp_path_factory):
         execute("trigmon apply orders.yaml", directory, daemon)
         execute("""trigmon put ORDERS '{"price": 12}'""", directory, daemon)
         until(lambda: '"exited"' in execute("trigmon runs list --all --output json", directory, daemon))
-        assert execute("trigmon runs logs", directory, daemon) == "orders for 12 taken\n"
+        assert execute("trigmon runs logs", directory, daemon) == "an order for 12\n"
         yield daemon
 
 

@@ -476,3 +476,23 @@ def test_a_queue_that_is_its_own_initiation_queue_keeps_to_maxdepth(world):
 
 def test_a_run_record_has_its_limit(world):
     assert isinstance(world.do(RecordRun(run_id="r", record={"a": "x" * 70_000})), Refused)
+
+
+def got_many(world, handle, unit):
+    """Gets up to nine messages in a unit of work as the client does, and returns their data."""
+    reply = world.did(GetMany(handle=handle, count=9, options=SYNC, unit=unit, one_if_backed_out=True))
+    return [message.data.decode() for message in reply.messages]
+
+
+def test_of_several_one_that_was_backed_out_before_comes_alone(world):
+    world.define("Q")
+    for data in "abc":
+        world.put("Q", data.encode(), priority=4)
+    handle = world.open("Q", IN)
+    assert got_many(world, handle, 1) == ["a", "b", "c"]
+    world.did(Backout(unit=1))
+    world.put("Q", b"first", priority=5)
+    world.put("Q", b"second", priority=5)
+    world.put("Q", b"last", priority=3)
+    assert got_many(world, handle, 2) == ["first", "second"]
+    assert [got_many(world, handle, 2) for _ in range(4)] == [["a"], ["b"], ["c"], ["last"]]

@@ -45,12 +45,15 @@ def show(process: str) -> None:
 @click.option("--like", default="", metavar="PROCESS", help="Take what is not named from this process.")
 @click.option("--replace", is_flag=True, help="Replace one that exists: what is not named goes to its default.")
 def define(process: str, attributes: tuple[str, ...], like: str, replace: bool) -> None:
-    """Define a process."""
+    """Define a process. Its program gets no MQTMC2 as an argument unless TMCARG=YES asks for it."""
     from trigmon.cli import objects
     from trigmon.mq.enums import ObjectType
 
     which = ObjectType.PROCESS
-    objects.define(which, process, objects.attributes(which, process, attributes), replace=replace, like=like)
+    values = objects.attributes(which, process, attributes)
+    if not like:
+        values.setdefault("tmc_argument", "no")
+    objects.define(which, process, values, replace=replace, like=like)
 
 
 @command("alter", "trigmon process alter LOAD instances=2", process)

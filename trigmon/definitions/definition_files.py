@@ -27,7 +27,7 @@ from trigmon.definitions.object_models import (
     long_name,
 )
 from trigmon.mq.attributes import ATTRIBUTES, Process
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import ObjectType, TmcArgument
 from trigmon.mq.errors import AttrValueError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
 from trigmon.mq.shortening import shortened
@@ -200,7 +200,7 @@ class _Item:
         attributes = {name: getattr(model, name) for name in keys if name not in ("spark", "launch")}
         if self.which is ObjectType.PROCESS:
             self._add_groups(model, attributes)
-            self._place(attributes)
+            self._set_defaults(attributes)
             self._check_program(attributes, keys)
         return attributes
 
@@ -225,9 +225,10 @@ class _Item:
                 except AttrValueError as error:
                     self._add(_in_group(name), error.about)
 
-    def _place(self, attributes: dict[str, Any]) -> None:
-        """Sets the working directory to the file's own where it names none; a named one stays as it is."""
+    def _set_defaults(self, attributes: dict[str, Any]) -> None:
+        """Sets what a file means where it says nothing: its own directory, and a program without the MQTMC2."""
         attributes.setdefault("working_directory", self.directory)
+        attributes.setdefault("tmc_argument", TmcArgument.NO)
 
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
         """Refuses what the queue manager would refuse, before anything of the file is done."""

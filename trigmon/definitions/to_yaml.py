@@ -58,8 +58,12 @@ def _item(row: Row, default_object: Row, everything: bool) -> dict[str, Any]:
     if group:
         values = {name: value for name, value in values.items() if not name.startswith("spark_")} | {"spark": group}
     if which is ObjectType.PROCESS:
-        # A file says its own directory where it says none; the object's is its own.
+        # A file that says nothing means its own directory, and a program without the MQTMC2.
         values.setdefault("working_directory", row.get("working_directory", ""))
+        if row.get("tmc_argument", "yes") == "yes":
+            values["tmc_argument"] = "yes"
+        elif not everything:
+            values.pop("tmc_argument", None)
     return item | values
 
 

@@ -23,8 +23,8 @@ _TAIL = 8192
 def arguments(order: Order) -> list[str]:
     """Returns the argument list of the definition; the program's name is not looked up yet.
 
-    APPLICID's words, then the MQTMC2 as one element unless a placeholder is used anywhere, then ENVRDATA's words.
-    Pure. Raises LaunchError.
+    APPLICID's words, then the MQTMC2 as one element unless a placeholder is used anywhere or TMCARG(NO), then
+    ENVRDATA's words. Pure. Raises LaunchError.
     """
     words.check_characters(order)
     program = words.split_words(order.trigger.appl_id, "APPLICID")
@@ -32,7 +32,7 @@ def arguments(order: Order) -> list[str]:
         raise LaunchError("APPLICID is blank: there is no program to start")
     if check_program.has_placeholder(program[:1]):
         raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
-    whole = check_program.template(program, words.environment_words(order.trigger.env_data))
+    whole = check_program.template(order.process, program, words.environment_words(order.trigger.env_data))
     if wrong := check_program.run_from_outside(whole):
         raise LaunchError(f"APPLICID and ENVRDATA must be {wrong}")
     return words.filled(whole, order)

@@ -5,6 +5,7 @@ What a record holds: :mod:`trigmon.mq.run`. Pure but for :func:`new_run_id` and 
 
 from __future__ import annotations
 
+import re
 import secrets
 import signal
 import socket
@@ -12,6 +13,11 @@ from typing import Unpack
 
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run import Run, RunFields, RunState, new_run
+
+_SPARK_LOG = re.compile(r"[0-9/]+ [0-9:]+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ")
+# How every MQTMC2 begins: the structure's name and version.
+_MQTMC2 = "TMC    2"
+_LONGEST_LINE = 200
 
 
 def new_run_id(now_ms: int, after: str = "0") -> str:
@@ -77,10 +83,13 @@ def exited(
 ) -> RunFields:
     """Returns the change of a run that ended.
 
-    ``return_code`` is that of subprocess: negative for a signal. ``ended_by`` is what ended it, if not itself.
+    ``return_code`` is that of subprocess: negative for a signal. ``ended_by`` is what ended it, if not itself. Of one
+    that failed by itself the reason ends with the last line that it wrote to standard error.
     """
     by_signal = return_code < 0
     how = how_it_ended(return_code)
+    if return_code > 0 and not ended_by:
+        how = ": ".join(filter(None, (how, last_line(stderr_tail))))
     return {
         "state": RunState.EXITED,
         "end_ms": end_ms,
@@ -95,6 +104,19 @@ def exited(
 def unknown(why: str, stderr_tail: str, end_ms: int = 0) -> RunFields:
     """Returns the change of a run that ended without a known exit status; ``end_ms`` is 0 when not known either."""
     return {"state": RunState.UNKNOWN, "end_ms": end_ms, "stderr_tail": stderr_tail, "why": why}
+
+
+def last_line(output: str) -> str:
+    """Returns the last line of a program's output but those of Spark's log, without control characters, and short.
+
+    One that quotes an MQTMC2 was written by a program that did not expect that argument: the remedy stands there then.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not _SPARK_LOG.match(line)]
+    lines = [line for line in lines if _MQTMC2 in line] or lines
+    line = "".join(c if c.isprintable() else " " for c in lines[-1]) if lines else ""
+    if _MQTMC2 in line:
+        line = f"{line[: line.index(_MQTMC2)]}MQTMC2: this argument is not passed with TMCARG(NO)"
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
 
 
 def how_it_ended(return_code: int) -> str:

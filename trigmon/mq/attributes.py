@@ -39,6 +39,7 @@ from trigmon.mq.enums import (
     SparkIsolation,
     SparkShort,
     SparkStart,
+    TmcArgument,
     TriggerControl,
     TriggerType,
     UnknownEnd,
@@ -338,6 +339,7 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""
     user_data: Annotated[str, Attribute("USERDATA", 2021, length=128)] = ""
+    tmc_argument: Annotated[TmcArgument, Attribute("TMCARG", words=_words(TmcArgument), ours=True)] = TmcArgument.YES
     instances: Annotated[int, Attribute("INSTANCES", low=0, high=10_000, ours=True)] = 0
     coalesce: Annotated[Coalesce, Attribute("COALESCE", words=_words(Coalesce), ours=True)] = Coalesce.NO
     open_wait_s: Annotated[int, Attribute("OPENWAIT", ours=True)] = 0

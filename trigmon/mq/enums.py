@@ -61,6 +61,13 @@ class Coalesce(IntEnum):
     YES = 1
 
 
+class TmcArgument(IntEnum):
+    """Ours: whether a program gets the MQTMC2 as an argument, as MQ's monitors pass it."""
+
+    NO = 0
+    YES = 1
+
+
 class UnknownEnd(IntEnum):
     """Ours: what follows where nobody knows how a program ended: that is kept on record, or it is tried again."""
 

@@ -16,6 +16,7 @@ import msgspec
 from trigmon.mq.attributes import ATTRIBUTES, BILLION, KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
 from trigmon.mq.descriptors import TM_LENGTH
 from trigmon.mq.enums import (
+    ApplType,
     BackoutRequeue,
     MsgDeliverySequence,
     ObjectType,
@@ -248,7 +249,10 @@ def no_backout_threshold(given: Definitions) -> Iterator[Found]:
         target = aside or _failed_queue(queue.name)
         define = "" if target in given.queue_names else f"DEFINE QLOCAL({_q(target)}) DEFPSIST(YES)"
         threshold = queue.backout_threshold or _THRESHOLD
-        alter = f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({threshold}) BOQNAME({_q(target)})"
+        # trigmon.spark.drain keeps to the threshold by itself; a program that knows nothing of it does not.
+        process = given.processes.get(queue.process_name)
+        by = "" if process is not None and process.appl_type == ApplType.SPARK else " BOREQ(QMGR)"
+        alter = f"ALTER QLOCAL({_q(queue.name)}) BOTHRESH({threshold}){by} BOQNAME({_q(target)})"
         yield _of_queue(queue, found, define, alter)
 
 

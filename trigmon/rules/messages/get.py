@@ -174,6 +174,8 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     if not found.messages:
         return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes, reports)
     messages = _carried(found.messages)
+    if call.one_if_backed_out:
+        messages = _one_if_backed_out(messages)
     joining = [bool(syncpoint_of(call.options, message) & SYNCPOINT) for message in messages]
     unit_id, begins = joined_unit(call.options | SYNCPOINT * any(joining), call.unit, facts, now, ids)
     if unit_id:
@@ -218,6 +220,12 @@ def _checked(call: Get | GetMany, facts: Facts) -> HandleFacts:
 def _visible_unit(options: int, facts: Facts) -> int:
     """Returns the unit whose own puts this call sees: a get outside syncpoint sees committed messages only."""
     return facts.connection.unit_id if options & (SYNCPOINT | IF_PERSISTENT | BROWSES) else 0
+
+
+def _one_if_backed_out(messages: list[StoredMessage]) -> list[StoredMessage]:
+    """Returns the first message alone if it was backed out before, else those up to the first one that was."""
+    first = next((n for n, message in enumerate(messages) if message.descriptor.backout_count), len(messages))
+    return messages[: max(first, 1)]
 
 
 def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:

@@ -91,13 +91,13 @@ def secret_names(text: str) -> list[str]:
     return names
 
 
-def template(program: list[str], after: list[str]) -> list[str]:
-    """Returns a UNIX program's words before they are filled: the MQTMC2 stands where there is no placeholder.
+def template(process: Process, program: list[str], after: list[str]) -> list[str]:
+    """Returns a UNIX program's words before they are filled: with the MQTMC2, unless a placeholder stands there.
 
-    ``program`` are APPLICID's words, ``after`` ENVRDATA's.
+    ``program`` are APPLICID's words, ``after`` ENVRDATA's. ``process`` says by TMCARG whether it wants the MQTMC2.
     """
     whole = program + after
-    return whole if has_placeholder(whole) else [*program, _MQTMC2, *after]
+    return whole if has_placeholder(whole) or not process.tmc_argument else [*program, _MQTMC2, *after]
 
 
 def run_from_outside(words: list[str]) -> str:
@@ -137,7 +137,7 @@ def _run(process: Process, name: str) -> str:
         program, after = split_words(process.appl_id), environment_words(process.env_data)
     except ValueError:
         return ""  # reported already
-    if not program or not (number := code_from_outside(whole := template(program, after))):
+    if not program or not (number := code_from_outside(whole := template(process, program, after))):
         return ""
     is_its = (number < len(program) or not has_placeholder(program + after)) == (name == "appl_id")
     return run_from_outside(whole) if is_its else ""
@@ -150,7 +150,8 @@ def check_process(process: Process, named: Collection[str]) -> None:
     """
     whole = any(name.startswith("spark_") or name == "appl_id" for name in named)
     for name, wanted in faults(process):
-        if name in named or "appl_type" in named or (whole and name.startswith("spark_")):
+        is_of_words = "tmc_argument" in named and name in ("appl_id", "env_data")
+        if name in named or "appl_type" in named or is_of_words or (whole and name.startswith("spark_")):
             mqsc = ATTRIBUTES[ObjectType.PROCESS][name].mqsc
             value = ATTRIBUTES[ObjectType.PROCESS][name].write(getattr(process, name))
             raise AttrValueError(f"PROCESS({process.name}) {mqsc}({value}): {name} must be {wanted}")

@@ -1,0 +1,122 @@
+"""Programs that know nothing of MQ start from the obvious YAML, and a failed one says why in its run's record."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.test_examples import environment, execute, write_files
+from tests.waiting import until
+from trigmon.mq.calls import Display, Runs
+
+DEFINITIONS = """\
+- process: PLAIN
+  appl_id: {command}
+  launch: {{retry: 0}}
+{more}
+- qlocal: PLAIN.IN
+  trigger_control: on
+  trigger_type: every
+  process_name: PLAIN
+  initiation_q_name: SYSTEM.DEFAULT.INITIATION.QUEUE
+"""
+ARGPARSE = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--out", required=True)
+print("out", parser.parse_args().out)
+"""
+CLICK = """\
+import click
+@click.command()
+@click.option("--out", required=True)
+def main(out):
+    print("out", out)
+main()
+"""
+GETOPT = """\
+import getopt, sys
+options, rest = getopt.getopt(sys.argv[1:], "", ["out="])
+assert not rest, rest
+print("out", dict(options)["--out"])
+"""
+PROGRAMS = {"argparse": ARGPARSE, "click": CLICK, "getopt": GETOPT}
+WAIT_S = 60
+
+
+@pytest.fixture
+def start(daemon, tmp_path):
+    """Starts a command by a definition file and a message, and returns the run's record when it has ended."""
+    queue_manager = daemon(with_monitor=True)
+
+    def started(command, more=""):
+        file = tmp_path / "plain.yaml"
+        file.write_text(DEFINITIONS.format(command=json.dumps(command), more=more))
+        done = queue_manager.trigmon("apply", str(file))
+        assert done.returncode == 0, done.stderr
+        assert queue_manager.trigmon("put", "PLAIN.IN", "work").returncode == 0
+        with queue_manager.connect() as qm:
+            return until(lambda: [run for run in qm.call(Runs()).rows if run["state"] == "exited"], WAIT_S)[0]
+
+    started.queue_manager = queue_manager
+    return started
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_a_program_with_options_of_its_own_gets_no_other_argument(start, tmp_path, kind):
+    (tmp_path / "job.py").write_text(PROGRAMS[kind])
+    run = start(f"{sys.executable} job.py --out x")
+    assert (run["exit_status"], run["stderr_tail"]) == (0, "")
+    assert start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout == "out x\n"
+
+
+def test_sleep_sleeps(start):
+    assert start("sleep 0.1")["why"] == "ended with status 0"
+
+
+def test_a_program_that_wants_the_mqtmc2_gets_it(start, tmp_path):
+    run = start(f"{sys.executable} -c 'import sys; print(len(sys.argv[1]))'", "  tmc_argument: yes")
+    assert start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout == "732\n"
+
+
+def test_a_program_that_does_not_expect_the_mqtmc2_fails_with_the_remedy(start):
+    run = start("sleep 0.1", "  tmc_argument: yes")
+    assert run["why"].startswith("ended with status 1: ")
+    assert run["why"].endswith("MQTMC2: this argument is not passed with TMCARG(NO)")
+
+
+def test_the_reason_of_a_failed_run_ends_with_the_last_line_of_its_output(start):
+    run = start(f"{sys.executable} -c 'int(\"bad\")'")
+    assert run["why"] == "ended with status 1: ValueError: invalid literal for int() with base 10: 'bad'"
+
+
+def test_one_bad_message_of_thirty_is_put_aside_alone(daemon, tmp_path):
+    """As the README has it: its program, its definitions, and a line that is no JSON."""
+    tutorial = Path(__file__).parents[2] / "docs" / "tutorial" / "first-trigger.md"
+    write_files(tutorial, tmp_path)
+    queue_manager = daemon(with_monitor=True, start=False)
+    queue_manager.start(env=environment(queue_manager))
+    lines = ["no JSON" if number == 9 else json.dumps({"price": number}) for number in range(30)]
+    (tmp_path / "orders.jsonl").write_text("\n".join(lines) + "\n")
+    execute("trigmon apply orders.yaml && trigmon queue pause ORDERS", tmp_path, queue_manager)
+    execute("trigmon put ORDERS --lines orders.jsonl && trigmon queue resume ORDERS", tmp_path, queue_manager)
+
+    def is_done():
+        with queue_manager.connect() as qm:
+            depth = {
+                name: qm.call(Display(object_type="QLOCAL", name=name)).rows[0]["current_q_depth"]
+                for name in ("ORDERS", "ORDERS.FAILED")
+            }
+            runs = qm.call(Runs(where={"q_name": "ORDERS"})).rows
+        return depth == {"ORDERS": 0, "ORDERS.FAILED": 1} and all(run["state"] == "exited" for run in runs) and runs
+
+    runs = until(is_done, WAIT_S)
+    assert [run["exit_status"] for run in runs] == [0, 1, 1, 1]  # the newest first
+    assert all("JSONDecodeError" in run["why"] for run in runs[1:])
+    aside = execute("trigmon browse ORDERS.FAILED --output json", tmp_path, queue_manager)
+    assert json.loads(aside)["data"] == "no JSON"
+    printed = "".join(execute(f"trigmon runs logs {run['run_id']}", tmp_path, queue_manager) for run in runs)
+    assert set(printed.splitlines()) >= {f"an order for {number}" for number in range(30) if number != 9}
