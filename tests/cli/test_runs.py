@@ -124,3 +124,54 @@ def test_how_far_a_spark_application_is_and_how_long_it_took_to_get_there_is_sho
     watched = trigmon("status", "--watch", "--count", "2", "--every", "0.1").stdout
     assert watched.count(far) == watched.count("q_mgr_name") == 2
     assert far not in trigmon("status").stdout
+
+
+def recorded(qm, run_id: str, **fields: object) -> None:
+    qm.call(RecordRun(run_id=run_id, record={"state": "exited", "exit_status": 0} | fields))
+
+
+def listed(trigmon: Trigmon, *words: str) -> list[str]:
+    return [row["run_id"] for row in objects(trigmon("runs", "list", "--output", "json", *words))]
+
+
+def test_failed_runs_are_those_that_could_not_start_failed_were_killed_or_ended_unseen(trigmon: Trigmon, qm):
+    of = {"q_name": "FAILED.Q"}
+    recorded(qm, "f1", **of)
+    recorded(qm, "f2", exit_status=1, **of)
+    recorded(qm, "f3", exit_status=None, signal=9, **of)
+    recorded(qm, "f4", state="failed", exit_status=None, **of)
+    recorded(qm, "f5", state="unknown", exit_status=None, **of)
+    for number, state in enumerate(("held", "started", "cancelled", "joined"), 6):
+        recorded(qm, f"f{number}", state=state, exit_status=None, **of)
+    assert listed(trigmon, "--queue", "FAILED.Q", "--failed") == ["f5", "f4", "f3", "f2"]
+    assert listed(trigmon, "--queue", "FAILED.Q", "--failed", "--count", "1") == ["f5"]
+
+
+def test_a_list_that_is_cut_says_so(trigmon: Trigmon, qm):
+    for number in range(3):
+        recorded(qm, f"cut{number}", q_name="CUT")
+    cut = trigmon("runs", "list", "--queue", "CUT", "--count", "2")
+    assert cut.stderr == "the newest 2 are shown; more are on record: --count N, or --all\n"
+    assert trigmon("runs", "list", "--queue", "CUT", "--count", "3").stderr == ""
+
+
+def test_logs_are_of_the_newest_run_with_a_program_of_a_queue_or_a_process_and_their_end(
+    trigmon: Trigmon, qm, tmp_path: Path
+):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "stdout").write_text("".join(f"{name} {line}\n" for line in range(5)))
+    recorded(qm, "abc1", q_name="LOGS.ONE", process_name="LOGS.P", directory=str(tmp_path / "one"))
+    recorded(qm, "abc2", q_name="LOGS.TWO", process_name="LOGS.P", directory=str(tmp_path / "two"))
+    recorded(qm, "abd3", q_name="LOGS.TWO", process_name="LOGS.P", state="held", exit_status=None)
+    assert trigmon("runs", "logs", "--queue", "LOGS.ONE", "--tail", "2").stdout == "one 3\none 4\n"
+    assert trigmon("runs", "logs", "--process", "LOGS.P", "--tail", "1").stdout == "two 4\n"
+    assert trigmon("runs", "logs", "abc2", "--tail", "0").stdout == ""
+    assert trigmon("runs", "logs", "--queue", "LOGS.ONE", "--tail", "99").stdout.count("\n") == 5
+    (shown,) = objects(trigmon("runs", "show", "abd", "--output", "json"))
+    assert shown["run_id"] == "abd3"
+    several = trigmon("runs", "show", "abc")
+    assert (several.exit_code, "several runs begin with abc: abc1 and abc2" in several.stderr) == (2, True)
+    assert trigmon("runs", "logs", "abc2", "--queue", "LOGS.TWO").exit_code == 2
+    nothing = trigmon("runs", "logs", "--queue", "LOGS.NONE")
+    assert (nothing.exit_code, "none is on record of Q_NAME(LOGS.NONE)" in nothing.stderr) == (3, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -12,14 +13,15 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import age, command, group, invocation, reason_option
-from trigmon.mq.run import OPEN, WITH_PROGRAM, Run, RunState, read_run
+from trigmon.cli.run_selection import any_run, find, has_failed, has_output, one
+from trigmon.mq.run import OPEN, Run, RunState
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
 _FOLLOW_S = 0.2
-PAGE = 256
-"""Runs in one answer of the queue manager."""
+_of_queue = click.option("--queue", "q_name", metavar="QUEUE", help="The newest run for this queue.")
+_of_process = click.option("--process", "process_name", metavar="PROCESS", help="The newest run of this process.")
 _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "progress", "why"]
 
 
@@ -32,18 +34,21 @@ def runs() -> None:
 @click.option("--queue", "q_name", metavar="QUEUE", help="Only runs for this queue.")
 @click.option("--process", "process_name", metavar="PROCESS", help="Only runs of this process.")
 @click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only runs in this state.")
+@click.option("--failed", is_flag=True, help="Only runs that could not start, failed or were killed.")
 @click.option("--since", "since_ms", metavar="TIME", callback=age, help="At most so long ago: 90s, 5m, 2h, 1d.")
 @click.option("--count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest so many.")
 @click.option("--all", "everything", is_flag=True, help="Every run on record.")
-def list_(count: int, everything: bool, since_ms: int, **where: str | None) -> None:
+def list_(count: int, everything: bool, failed: bool, since_ms: int, **where: str | None) -> None:
     """List runs, newest first; a run is listed when it fits all options."""
     from trigmon.cli import output
 
     fields = {key: value for key, value in where.items() if value is not None}
     since = time.time_ns() // 1_000_000 - since_ms if since_ms else 0
-    found = _find(fields, sys.maxsize if everything else count, since)
-    if not print_runs(found):
+    found = find(fields, sys.maxsize if everything else count, since, has_failed if failed else any_run)
+    if not print_runs(found.runs):
         output.note("no such runs are on record")
+    elif found.more:
+        output.note(f"the newest {count} are shown; more are on record: --count N, or --all")
 
 
 def print_runs(found: Iterable[Run]) -> int:
@@ -55,11 +60,16 @@ def print_runs(found: Iterable[Run]) -> int:
 
 @command("show", "trigmon runs show\ntrigmon runs show 0198c1f2a3b7e41c", runs)
 @click.argument("run", required=False)
-def show(run: str | None) -> None:
-    """Show everything on record of a run (default: the newest): its cause, its command, its end."""
+@_of_queue
+@_of_process
+def show(run: str | None, **where: str | None) -> None:
+    """Show everything on record of a run (default: the newest): its cause, its command, its end.
+
+    RUN is an id or the beginning of one.
+    """
     from trigmon.cli import output
 
-    found = _one(run)
+    found = one(run, _named(run, where))
     shown = _shown(found)
     if not invocation().is_json:
         shown["verdict"] = "\n".join(shown.get("verdict") or ["not known"])
@@ -76,17 +86,23 @@ def show(run: str | None) -> None:
 @click.argument("run", required=False)
 @click.option("--stream", type=click.Choice(["stdout", "stderr"]), help="Only this one (default: each to its own).")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing until the run has ended.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each stream.")
+@_of_queue
+@_of_process
 @click.pass_context
-def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) -> None:
-    """Print what a run (default: the newest) wrote: output to standard output, errors to standard error.
+def logs(
+    ctx: click.Context, /, run: str | None, stream: str | None, follow: bool, tail: int | None, **where: str | None
+) -> None:
+    """Print what a run (default: the newest with a program) wrote: output to standard output, errors to standard error.
 
+    RUN is an id or the beginning of one.
     The files lie on the monitor's host and belong to its user. On another host, and for another user, only the end of
     the errors is shown, from the record.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED
 
-    found = _one(run)
+    found = one(run, _named(run, where), any_run if follow else has_output)
     with ExitStack() as until:
         if follow:
             found = _begun(found)
@@ -101,10 +117,13 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
             known = found.outcome.stderr_tail or found.why or "nothing is known"
             click.echo(known, err=stream is None, nl=not known.endswith("\n"))
             return
+        if tail is not None:
+            for file in files.values():
+                _skip_to_tail(file, tail)
         is_over = False
         while not is_over:
             # The state is read before the files: a run that is over has written all of them by then.
-            is_over = not follow or _one(found.run_id).state not in OPEN
+            is_over = not follow or one(found.run_id).state not in OPEN
             for name, file in files.items():
                 # One stream alone is the data that was asked for, so it goes to standard output.
                 while piece := file.read(65_536):
@@ -112,7 +131,7 @@ def logs(ctx: click.Context, run: str | None, stream: str | None, follow: bool) 
             if not is_over:
                 time.sleep(_FOLLOW_S)
         if follow:
-            output.note(f"trigmon: run {found.run_id}: {_one(found.run_id).why}")
+            output.note(f"trigmon: run {found.run_id}: {one(found.run_id).why}")
 
 
 @command("cancel", "trigmon runs cancel 0198c1f2a3b7e41c --reason 'the wrong day'", runs)
@@ -178,6 +197,24 @@ def _each(ctx: click.Context, runs: tuple[str, ...], ask: Callable[[Connection, 
     ctx.exit(code)
 
 
+def _named(run: str | None, where: dict[str, str | None]) -> dict[str, str]:
+    """Returns the options that choose a run. Raises UsageError beside a run's id."""
+    named = {key: value for key, value in where.items() if value is not None}
+    if run is not None and named:
+        raise click.UsageError("a run is named by its id, or as the newest of a queue or a process: not by both")
+    return named
+
+
+def _skip_to_tail(file: IO[bytes], lines: int) -> None:
+    """Moves to the start of the last so many lines."""
+    starts: deque[int] = deque(maxlen=lines)
+    position = file.tell()
+    for line in file:
+        starts.append(position)
+        position += len(line)
+    file.seek(starts[0] if starts else position)
+
+
 def _begun(run: Run) -> Run:
     """Waits until the run has started or has ended, and returns it."""
     from trigmon.cli import output
@@ -186,7 +223,7 @@ def _begun(run: Run) -> Run:
         output.note(f"trigmon: run {run.run_id} is {run.state}: {run.why or 'about to start'}")
     while run.state in (RunState.HELD, RunState.DUE):
         time.sleep(_FOLLOW_S)
-        run = _one(run.run_id)
+        run = one(run.run_id)
     return run
 
 
@@ -207,41 +244,6 @@ def _files(run: Run, names: list[str], until: ExitStack) -> dict[str, IO[bytes]]
         with suppress(FileNotFoundError):
             files[name] = until.enter_context((directory / name).open("rb"))
     return files
-
-
-def under_way() -> list[Run]:
-    """Returns the runs that have, or may have, a program, newest first."""
-    found = [run for state in sorted(WITH_PROGRAM) for run in _find({"state": state}, PAGE)]
-    return sorted(found, key=lambda run: run.run_id, reverse=True)
-
-
-def _find(where: dict[str, Any], count: int, since_ms: int = 0) -> list[Run]:
-    """Returns the newest runs that fit, at most ``count``, a page after the other.
-
-    The queue manager lists runs in the order of their records: after an older run there is no newer one.
-    """
-    from trigmon.mq.calls import Runs
-    from trigmon.mq.replies import Listing
-
-    found: list[Run] = []
-    with invocation().connected() as qm:
-        before = ""
-        while True:
-            page = qm.ask(Runs(where=where, limit=min(count - len(found), PAGE), before=before), Listing)
-            young = [run for run in map(read_run, page.rows) if run.origin.recorded_ms >= since_ms]
-            found += young
-            if len(found) >= count or not page.more or not young:
-                return found
-            before = page.rows[-1]["run_id"]
-
-
-def _one(run: str | None) -> Run:
-    from trigmon.mq.errors import UnknownObjectName
-
-    found = _find({"run_id": run} if run else {}, 1)
-    if not found:
-        raise UnknownObjectName(f"RUN({run})" if run else "RUN(): none is on record")
-    return found[0]
 
 
 def _shown(run: Run) -> dict[str, Any]:

@@ -22,7 +22,8 @@ def status(watch: bool, every_s: float, count: int | None) -> None:
     """
     import sys
 
-    from trigmon.cli.runs import print_runs, under_way
+    from trigmon.cli.run_selection import under_way
+    from trigmon.cli.runs import print_runs
 
     if not watch:
         _show()
