@@ -45,6 +45,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_benchmarks.py::test_what_another": "process",
     "tests/benchmarks/test_benchmarks.py::test_messages_on_postgresql": "postgres",
     "tests/benchmarks/test_peers.py": "process",
+    "tests/benchmarks/test_profile.py::test_the_profile": "process",
     "tests/benchmarks/test_peers.py::test_a_found_peer": "postgres",
     "tests/benchmarks/test_peers.py::test_cells_are": "nothing",
     "tests/benchmarks/test_peers.py::test_ratios_are": "nothing",

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import first_row, large_units, on_shared
+from tests.benchmarks import first_row, large_units, on_shared, put_stages
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
@@ -55,12 +55,17 @@ def main() -> None:
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
     )
     parser.add_argument("--peers", action="store_true", help="only put, get and units of work beside every peer found")
+    parser.add_argument("--profile", action="store_true", help="only the daemon's CPU of a put by stage")
     peers_command.add_options(parser)
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
-        if options.peers:
-            peers_command.compare(Path(directory), options.rounds, peers_command.options_of(options))
+        if options.peers or options.profile:
+            options.seconds /= scale
+            if options.peers:
+                peers_command.compare(Path(directory), rounds, peers_command.options_of(options))
+            if options.profile:
+                put_stages.profile(Path(directory), rounds, options.seconds, options.clients)
             return
         if options.spark:
             spark(Path(directory), rounds, 100_000 // scale)

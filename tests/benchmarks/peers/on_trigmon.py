@@ -45,10 +45,13 @@ class Trigmon(Peer):
         return ""
 
     def __init__(self, home: Path) -> None:
-        self._daemon = Daemon(home).start()
+        self._daemon = self._make(home)
         with self._daemon.connect() as qm:
             for queue in (QUEUE, UNITS):
                 define(qm, queue, max_q_depth=999_999_999, def_persistence="persistent")
+
+    def _make(self, home: Path) -> Daemon:
+        return Daemon(home).start()
 
     def connect(self, queue: str = QUEUE) -> TrigmonClient:
         return TrigmonClient(self._daemon, queue)
@@ -57,8 +60,12 @@ class Trigmon(Peer):
         with self._daemon.connect() as qm:
             qm.call(Clear(q_name=queue))
 
+    @property
+    def pid(self) -> int:
+        return int(self._daemon.process.pid)
+
     def cpu_seconds(self) -> float:
-        return cpu_seconds(self._daemon.process.pid)
+        return cpu_seconds(self.pid)
 
     def end(self) -> None:
         self._daemon.end()

@@ -31,7 +31,9 @@ class Options:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of ``--peers``."""
-    group = parser.add_argument_group("with --peers; a LIST has commas between its values")
+    group = parser.add_argument_group(
+        "with --peers, the first two also with --profile; a LIST has commas between its values"
+    )
     group.add_argument("--seconds", type=float, default=2.0, help="how long each turn lasts (default 2)")
     group.add_argument("--clients", type=_numbers, default=[1, 16, 64], metavar="LIST", help="default 1,16,64")
     group.add_argument("--sizes", type=_numbers, default=[1024], metavar="LIST", help="bytes a message, default 1024")
