@@ -18,6 +18,9 @@ from tests.benchmarks.peers.peer import QUEUE, UNITS
 from tests.benchmarks.peers.shown import picture, ratios, table
 from tests.benchmarks.peers.turn_of_clients import UNIT, Turn, turn
 
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "explanation" / "benchmarks.md"
+COMMAND = "python -m tests.benchmarks "
 BODIES = [b"first", b"second\r\nline", b"x" * 1_000_000]
 
 
@@ -81,7 +84,7 @@ def test_a_found_peer_returns_what_was_put_and_leaves_nothing(make, home):
 
 
 def test_the_command_prints_a_row_a_peer_with_ratios_and_names_each_that_is_absent(home):
-    argv = ["--peers", "--rounds", "2", "--seconds", "0.05", "--clients", "2", "--depths", "0,50"]
+    argv = ["--peers", "--rounds", "2", "--seconds", "0.05", "--clients", "2", "--depths", "20"]
     argv += ["--operations", "put,get,confirmed_get,unit", "--json", str(home / "figures.json")]
     argv += ["--only", "beanstalkd,Redis,PostgreSQL,huey", "--directory", str(home)]
     argv += ["--picture", str(home / "rates.svg")]
@@ -94,20 +97,43 @@ def test_the_command_prints_a_row_a_peer_with_ratios_and_names_each_that_is_abse
         assert f"absent: {name}: {why}" in done.stdout
     here = [name for name in ("trigmon", "beanstalkd", "Redis", "PostgreSQL", "huey") if name not in away]
     for name in here:
-        assert done.stdout.count(f"\n  {name}  ") == 4 * 2, done.stdout
-    assert done.stdout.count(" x  ") == 4 * 2 * (len(here) - 1)
+        assert done.stdout.count(f"\n  {name}  ") == 4, done.stdout
+    assert done.stdout.count(" x  ") == 4 * (len(here) - 1)
     assert "rates.svg is" in done.stdout
     figures = json.loads((home / "figures.json").read_text())
     assert figures["absent"] == away
     assert {(row["operation"], row["depth"], row["peer"]) for row in figures["rows"]} == {
         (operation, depth, name)
         for operation in ("put", "get", "confirmed_get", "unit")
-        for depth in (0, 50)
+        for depth in (20,)
         for name in here
     }
     assert all(len(row["rates"]) == 2 for row in figures["rows"])
     assert all(row["cpu_us"][0] >= 0 for row in figures["rows"] if row["peer"] != "huey")
     assert sorted(path.name for path in home.iterdir() if path.name != "rates.svg") == ["figures.json"]
+
+
+def documented():
+    """Returns the arguments of each command line of the page."""
+    lines = PAGE.read_text().splitlines()
+    found = [line.removeprefix(COMMAND).split() for line in lines if line.startswith(COMMAND)]
+    assert len(found) == sum(line.startswith("python") for line in lines)
+    return found
+
+
+@pytest.mark.parametrize("arguments", documented(), ids=" ".join)
+def test_a_command_of_the_documentation_does_what_it_is_for(arguments, home):
+    # Its own values would measure for minutes; of an option that comes twice the last counts.
+    small = ["--quick", "--seconds", "0.2", "--only", "trigmon", "--directory", str(home), "--depths", "0,10"]
+    small += ["--clients", "1,2", "--sizes", "10,1000000"] if "--sizes" in arguments else ["--clients", "1,2"]
+    argv = [sys.executable, "-m", "tests.benchmarks", *arguments, *small]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=home, env=env)
+    assert done.returncode == 0, done.stderr
+    assert ("units of 100 messages of 1,000,000 B" in done.stdout) is ("--sizes" in arguments)
+    assert "1 client" in done.stdout
+    assert "2 clients" in done.stdout
+    assert all((home / word).exists() for word in arguments if word.endswith(".json"))
 
 
 def test_a_server_that_cannot_sync_before_it_answers_is_absent_for_that_reason(tmp_path):

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Peer
-from tests.benchmarks.peers.turn_of_clients import GETS, Turn, turn
+from tests.benchmarks.peers.turn_of_clients import GETS, UNIT, Turn, turn
 
 WARM_S = 1.0
 GET_PATIENCE = 3
 """By how much longer than its puts took a peer's gets may take; what is left then is named."""
 MOST_BYTES = 4 * 1024**3
+MOST_OF_UNIT = 16 * 1024**2
+"""The longest unit of work that is measured: each client sends one."""
 FILL_BYTES, FILL_COUNT = 4 * 1024**2, 1000
 
 
@@ -62,7 +64,7 @@ class Comparison:
         """Yields each cell's figures as soon as they are there."""
         size = 0
         for cell in all_cells:
-            figures = Figures(cell, {each: {name: [] for name in self._peers} for each in self._operations})
+            figures = Figures(cell, {each: {name: [] for name in self._peers} for each in self._of(cell)})
             if cell.size != size:
                 self._start_anew()
             size = cell.size
@@ -75,6 +77,10 @@ class Comparison:
                         figures.failed[name] = str(error)
                         del self._peers[name]
             yield figures
+
+    def _of(self, cell: Cell) -> list[str]:
+        """Returns the operations that are measured in a cell."""
+        return [each for each in self._operations if each != "unit" or cell.size * UNIT <= MOST_OF_UNIT]
 
     def _start_anew(self) -> None:
         for name, peer in self._peers.items():
@@ -89,21 +95,21 @@ class Comparison:
         seconds = min(WARM_S, self._seconds) if is_warm_up else self._seconds
         self._bring_to(cell.depth, name, body)
         done: dict[str, Turn] = {}
-        if set(self._operations) - {"unit"}:
+        if set(figures.turns) - {"unit"}:
             done["put"] = turn(peer, "put", cell.clients, body, seconds)
             self._there[name] += done["put"].messages
-        for operation in [each for each in GETS if each in self._operations] or ["get"] * ("put" in done):
+        for operation in [each for each in GETS if each in figures.turns] or ["get"] * ("put" in done):
             self._fill(cell.depth + done["put"].messages, name, body)
             most = self._there[name] - cell.depth
             done[operation] = turn(peer, operation, cell.clients, body, seconds * GET_PATIENCE, most=most)
             self._there[name] -= done[operation].messages
-        if "unit" in self._operations:
+        if "unit" in figures.turns:
             done["unit"] = turn(peer, "unit", cell.clients, body, seconds)
             peer.empty(UNITS)
         if (left := self._there[name] - cell.depth) > 0:
             figures.left[name] = max(left, figures.left.get(name, 0))
         if not is_warm_up:
-            for operation in self._operations:
+            for operation in figures.turns:
                 figures.turns[operation][name].append(done[operation])
 
     def _bring_to(self, depth: int, name: str, body: bytes) -> None:

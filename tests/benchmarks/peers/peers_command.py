@@ -7,10 +7,10 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.benchmarks.peers.comparison import Comparison, Figures, cells
+from tests.benchmarks.peers.comparison import MOST_OF_UNIT, Comparison, Figures, cells
 from tests.benchmarks.peers.found_peers import PEERS, absent, running
 from tests.benchmarks.peers.shown import as_json, machine, picture, table
-from tests.benchmarks.peers.turn_of_clients import OPERATIONS
+from tests.benchmarks.peers.turn_of_clients import OPERATIONS, UNIT
 
 DEFAULT_OPERATIONS = ("put", "get", "unit")
 
@@ -88,6 +88,8 @@ def compare(directory: Path, rounds: int, options: Options) -> None:
             print(f"  absent: {name}: {why}")
         for cell in too_large:
             print(f"  left out, it needs too much room: {cell}")
+        if "unit" in options.operations and (long := [it for it in options.sizes if it * UNIT > MOST_OF_UNIT]):
+            print(f"  left out, they are too long: units of {UNIT} messages of {', '.join(f'{it:,} B' for it in long)}")
         print(flush=True)
         for figures in Comparison(peers, options.seconds, rounds, options.operations).measured(to_measure):
             measured.append(figures)

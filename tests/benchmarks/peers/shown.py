@@ -106,12 +106,15 @@ def picture(measured: Sequence[Figures], path: Path) -> str:
     mpl.use("svg")
     from matplotlib import pyplot
 
-    operations = list(measured[0].turns)
+    operations = list(dict.fromkeys(each for figures in measured for each in figures.turns))
     size = (5 * len(operations), 1 + 2.5 * len(measured))
     drawn, axes = pyplot.subplots(len(measured), len(operations), figsize=size, squeeze=False, layout="constrained")
     for row, figures in zip(axes, measured, strict=True):
         for place, operation in zip(row, operations, strict=True):
-            by_peer = {name: turns for name, turns in figures.turns[operation].items() if turns}
+            by_peer = {name: turns for name, turns in figures.turns.get(operation, {}).items() if turns}
+            if not by_peer:
+                place.set_axis_off()
+                continue
             rates = [[each.rate for each in turns] for turns in by_peer.values()]
             middle = [statistics.median(each) for each in rates]
             low = [at - min(each) for at, each in zip(middle, rates, strict=True)]
