@@ -47,16 +47,26 @@ _numbers = itertools.count(1)
 class Server:
     """A cluster in a directory of its own, reached by a Unix socket in it. ``dsn`` is what a client connects with.
 
+    It lies in a directory of its own in ``parent``, where that is named.
     With an ``address`` of this machine's it is reached there, from that address's network. One ``of`` another is that
     one's standby, with the settings that it has now.
 
     PostgreSQL does not run as root: root's tests run it as nobody, from a copy that nobody may read.
     """
 
-    def __init__(self, *, fsync: bool = True, address: str = "", of: Server | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        fsync: bool = True,
+        address: str = "",
+        of: Server | None = None,
+        parent: Path | None = None,
+        most_connections: int = 60,
+    ) -> None:
         # Without fsync it may as well lie in memory, where there is a file system for that.
         in_memory = MEMORY if not fsync and MEMORY.is_dir() else None
-        self._home = _directory(in_memory)
+        self._home = _directory(parent or in_memory)
+        self._most_connections = most_connections
         self._as = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
         self._bin = _copied() if self._as else _installed()
         self._data = self._home / "data"
@@ -99,7 +109,7 @@ class Server:
             "listen_addresses": self._address,
             "fsync": "on" if self._fsync else "off",
             "full_page_writes": "on" if self._fsync else "off",
-            "max_connections": "60",
+            "max_connections": str(self._most_connections),
             "shared_buffers": "64MB",
             "max_locks_per_transaction": "512",  # a schema that is dropped has dozens of tables and indexes
             "cluster_name": STANDBY,  # as a standby it goes by this name
@@ -218,13 +228,18 @@ def _die_with_parent() -> None:
 
 def _installed() -> Path:
     found = importlib.util.find_spec(PACKAGE)
-    assert found is not None and found.origin, f"{PACKAGE} is in the test extra"
+    if found is None or not found.origin:
+        on_path = shutil.which("postgres")
+        assert on_path, f"{PACKAGE} is in the test extra"
+        return Path(on_path).resolve().parent
     return Path(found.origin).parent / INSTALLATION / "bin"
 
 
 @functools.cache
 def _copied() -> Path:
-    """Returns a copy of the programs that any user can read."""
+    """Returns a copy of the programs that any user can read; those on PATH can be read as they are."""
+    if importlib.util.find_spec(PACKAGE) is None:
+        return _installed()
     package = _installed().parents[1]
     home = _directory()
     home.chmod(0o755)

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import first_row, large_units, on_shared
+from tests.benchmarks import first_row, large_units, on_shared, put_stages
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
@@ -21,6 +21,7 @@ from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
 from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
 from tests.benchmarks.on_postgres import per_second as per_second_there
+from tests.benchmarks.peers import peers_command
 from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
@@ -53,9 +54,19 @@ def main() -> None:
     parser.add_argument(
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
     )
+    parser.add_argument("--peers", action="store_true", help="only put, get and units of work beside every peer found")
+    parser.add_argument("--profile", action="store_true", help="only the daemon's CPU of a put by stage")
+    peers_command.add_options(parser)
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
     with tempfile.TemporaryDirectory(prefix="trigmon-bench-", dir=options.directory) as directory:
+        if options.peers or options.profile:
+            options.seconds /= scale
+            if options.peers:
+                peers_command.compare(Path(directory), rounds, peers_command.options_of(options))
+            if options.profile:
+                put_stages.profile(Path(directory), rounds, options.seconds, options.clients)
+            return
         if options.spark:
             spark(Path(directory), rounds, 100_000 // scale)
             return

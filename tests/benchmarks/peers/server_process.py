@@ -1,0 +1,89 @@
+"""The process of a peer: found on PATH, started, awaited, read, and ended with all that it has started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+READY_S = 60.0
+END_S = 20.0
+_MORE_PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def found(program: str) -> str:
+    """Returns the path of a program, blank where it is not installed; servers often lie outside a user's PATH."""
+    return shutil.which(program) or shutil.which(program, path=_MORE_PLACES) or ""
+
+
+def free_port() -> int:
+    """Returns a port of this machine's that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def cpu_seconds(root: int) -> float:
+    """Returns the CPU seconds of a process and all below it so far, those that have ended included."""
+    fields: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # one that ended meanwhile
+            words = stat.read_text().rpartition(")")[2].split()
+            fields[int(stat.parent.name)] = [int(words[1]), *map(int, words[11:15])]
+    family, spent = {root}, 0
+    while more := {pid for pid, (parent, *_) in fields.items() if parent in family} - family:
+        family |= more
+    for pid in family & fields.keys():
+        spent += sum(fields[pid][1:])
+    return spent / os.sysconf("SC_CLK_TCK")
+
+
+class ServerProcess:
+    """A server in a session of its own; what it prints goes to a file beside its data."""
+
+    def __init__(self, argv: Sequence[str], home: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.log = home / "server.log"
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=home,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def wait_until(self, answers: Callable[[], object]) -> None:
+        """Waits until this raises no OSError. Raises RuntimeError, with what it printed, when the server ends."""
+        deadline = time.monotonic() + READY_S
+        while True:
+            try:
+                answers()
+            except OSError as error:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    self.end()
+                    raise RuntimeError(f"it does not answer: {self.log.read_text()[-2000:]}") from error
+                time.sleep(0.02)
+            else:
+                return
+
+    def cpu_seconds(self) -> float:
+        """Returns the CPU seconds of all its processes so far."""
+        return cpu_seconds(self._process.pid)
+
+    def end(self) -> None:
+        """Ends it, and what is left of its session."""
+        self._process.terminate()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
