@@ -58,7 +58,8 @@ class Comparison:
         self._seconds = seconds
         self._rounds = rounds
         self._operations = operations
-        self._there = dict.fromkeys(peers, 0)
+        self.there = dict.fromkeys(peers, 0)
+        """How many messages lie on the queue of each."""
 
     def measured(self, all_cells: Sequence[Cell]) -> Iterator[Figures]:
         """Yields each cell's figures as soon as they are there."""
@@ -84,9 +85,9 @@ class Comparison:
 
     def _start_anew(self) -> None:
         for name, peer in self._peers.items():
-            if self._there[name]:
+            if self.there[name]:
                 peer.empty(QUEUE)
-                self._there[name] = 0
+                self.there[name] = 0
 
     def _play(self, figures: Figures, name: str, *, is_warm_up: bool) -> None:
         """Plays one round of one peer: each operation once, and the depth is as before."""
@@ -97,16 +98,16 @@ class Comparison:
         done: dict[str, Turn] = {}
         if set(figures.turns) - {"unit"}:
             done["put"] = turn(peer, "put", cell.clients, body, seconds)
-            self._there[name] += done["put"].messages
+            self.there[name] += done["put"].messages
         for operation in [each for each in GETS if each in figures.turns] or ["get"] * ("put" in done):
             self._fill(cell.depth + done["put"].messages, name, body)
-            most = self._there[name] - cell.depth
+            most = self.there[name] - cell.depth
             done[operation] = turn(peer, operation, cell.clients, body, seconds * GET_PATIENCE, most=most)
-            self._there[name] -= done[operation].messages
+            self.there[name] -= done[operation].messages
         if "unit" in figures.turns:
             done["unit"] = turn(peer, "unit", cell.clients, body, seconds)
             peer.empty(UNITS)
-        if (left := self._there[name] - cell.depth) > 0:
+        if (left := self.there[name] - cell.depth) > 0:
             figures.left[name] = max(left, figures.left.get(name, 0))
         if not is_warm_up:
             for operation in figures.turns:
@@ -114,18 +115,18 @@ class Comparison:
 
     def _bring_to(self, depth: int, name: str, body: bytes) -> None:
         """Makes a queue as deep as that; one that is too deep is emptied where that is what is wanted."""
-        if self._there[name] and not depth:
+        if self.there[name] and not depth:
             self._peers[name].empty(QUEUE)
-            self._there[name] = 0
+            self.there[name] = 0
         self._fill(depth, name, body)
 
     def _fill(self, depth: int, name: str, body: bytes) -> None:
-        if self._there[name] >= depth:
+        if self.there[name] >= depth:
             return
         client = self._peers[name].connect()
         at_once = max(1, min(FILL_COUNT, FILL_BYTES // len(body)))
-        while missing := depth - self._there[name]:
+        while missing := depth - self.there[name]:
             many = min(at_once, missing)
             client.put_unit([body] * many)
-            self._there[name] += many
+            self.there[name] += many
         client.close()

@@ -29,7 +29,7 @@ class NatsClient(Client):
         self._link = ByteLink(port)
         self._queue = queue.encode()
         assert self._link.line().startswith(b"INFO")
-        self._inbox = b"_INBOX.%d" % os.getpid()
+        self._inbox = b"_INBOX." + os.urandom(8).hex().encode()
         self._link.send(b'CONNECT {"verbose":false,"headers":true}\r\nSUB %b.* 1\r\nPING\r\n' % self._inbox)
         assert self._link.line() == b"PONG"
 

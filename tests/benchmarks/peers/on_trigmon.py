@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
-from tests.benchmarks.peers.server_process import cpu_seconds
+from tests.benchmarks.peers.server_process import cpu_seconds, end_with_parent
 from tests.daemons import Daemon, define
 from trigmon.mq.calls import Clear
 
@@ -51,7 +51,7 @@ class Trigmon(Peer):
                 define(qm, queue, max_q_depth=999_999_999, def_persistence="persistent")
 
     def _make(self, home: Path) -> Daemon:
-        return Daemon(home).start()
+        return Daemon(home).start(preexec_fn=end_with_parent)
 
     def connect(self, queue: str = QUEUE) -> TrigmonClient:
         return TrigmonClient(self._daemon, queue)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 READY_S = 60.0
 END_S = 20.0
+_PR_SET_PDEATHSIG = 1
 _MORE_PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -43,6 +45,11 @@ def cpu_seconds(root: int) -> float:
     return spent / os.sysconf("SC_CLK_TCK")
 
 
+def end_with_parent() -> None:
+    """Lets a child, which calls it first of all, be ended when this process is, however that ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class ServerProcess:
     """A server in a session of its own; what it prints goes to a file beside its data."""
 
@@ -57,6 +64,7 @@ class ServerProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=end_with_parent,
             )
 
     def wait_until(self, answers: Callable[[], object]) -> None:

@@ -13,6 +13,7 @@ from threading import BrokenBarrierError
 from typing import Any
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
+from tests.benchmarks.peers.server_process import end_with_parent
 
 _FORK = multiprocessing.get_context("fork")
 UNIT = 100
@@ -108,6 +109,7 @@ class Workload:
 
 
 def _client(peer: Peer, workload: Workload, barrier: Barrier, link: Connection) -> None:
+    end_with_parent()
     try:
         client = peer.connect(UNITS if workload.operation == "unit" else QUEUE)
         call, clock, waits = workload.call_of(client), time.perf_counter, array("d")
