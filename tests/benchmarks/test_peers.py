@@ -54,10 +54,8 @@ def ours(home):
     peer.end()
 
 
-@pytest.mark.parametrize("make", PEERS, ids=lambda make: make.name)
+@pytest.mark.parametrize("make", [make for make in PEERS if not make.why_absent()], ids=lambda make: make.name)
 def test_a_found_peer_returns_what_was_put_and_leaves_nothing(make, home):
-    if why := make.why_absent():
-        pytest.skip(why)
     away = {}
     with running(home, [make.name], away) as peers:
         assert away == {}
@@ -92,7 +90,7 @@ def test_the_command_prints_a_row_a_peer_with_ratios_and_names_each_that_is_abse
     argv += ["--only", "beanstalkd,Redis,PostgreSQL,huey", "--directory", str(home)]
     argv += ["--picture", str(home / "rates.svg")]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks", *argv], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "tests.benchmarks", *argv], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     away = absent(["beanstalkd", "Redis", "PostgreSQL", "huey"])
