@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,18 @@ def test_logs_are_of_the_newest_run_with_a_program_of_a_queue_or_a_process_and_t
     assert trigmon("runs", "logs", "abc2", "--queue", "LOGS.TWO").exit_code == 2
     nothing = trigmon("runs", "logs", "--queue", "LOGS.NONE")
     assert (nothing.exit_code, "none is on record of Q_NAME(LOGS.NONE)" in nothing.stderr) == (3, True)
+
+
+def test_runs_of_a_day_or_a_span_are_those_that_were_recorded_in_it(trigmon: Trigmon, qm):
+    for day in (19, 20, 21):
+        at = datetime(2025, 11, day, 9, 30, tzinfo=UTC)
+        recorded(qm, f"day{day}", q_name="DAYS", recorded_ms=round(at.timestamp() * 1000))
+    days = ("--queue", "DAYS")
+    assert listed(trigmon, *days, "--since", "2025-11-20") == ["day21", "day20"]
+    assert listed(trigmon, *days, "--until", "2025-11-20") == ["day19"]
+    assert listed(trigmon, *days, "--since", "2025-11-20T09:30", "--until", "2025-11-20T09:31") == ["day20"]
+    assert listed(trigmon, *days, "--since", "2025-11-21T11:30+02:00") == ["day21"]
+    assert listed(trigmon, *days, "--since", "yesterday") == listed(trigmon, *days, "--since", "1d") == []
+    assert listed(trigmon, *days, "--until", "today") == ["day21", "day20", "day19"]
+    wrong = trigmon("runs", "list", "--since", "2025-13-01")
+    assert (wrong.exit_code, "is no day or time such as 2026-11-21" in wrong.stderr) == (2, True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -199,6 +200,25 @@ def age(ctx: click.Context, parameter: click.Parameter, value: str | None) -> in
     if not found:
         raise click.BadParameter(f"{value!r} is no time such as 30s, 5m, 2h or 1d")
     return round(float(found[1]) * _UNITS[found[2] or "s"] * 1000)
+
+
+def since(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int:
+    """Returns the milliseconds since 1970 of a day, a time of a day, or so long ago; 0 for None. Days are UTC's."""
+    if value is None:
+        return 0
+    now = datetime.now(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    named = {"today": midnight, "yesterday": midnight - timedelta(days=1)}.get(value.strip().lower())
+    if named is None and "-" in value:
+        try:
+            named = datetime.fromisoformat(value.strip())
+        except ValueError:
+            problem = f"{value!r} is no day or time such as 2026-11-21, 2026-11-21T09:30 or yesterday"
+            raise click.BadParameter(problem) from None
+        named = named if named.tzinfo else named.replace(tzinfo=UTC)
+    if named is not None:
+        return round(named.timestamp() * 1000)
+    return round(now.timestamp() * 1000) - age(ctx, parameter, value)
 
 
 queue_argument = click.argument("queue", shell_complete=complete_names("queue"))

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from trigmon.cli.command import age, command, group, invocation, reason_option
+from trigmon.cli.command import command, group, invocation, reason_option, since
 from trigmon.cli.run_selection import any_run, find, has_failed, has_output, one
 from trigmon.mq.run import OPEN, Run, RunState
 
@@ -35,16 +35,25 @@ def runs() -> None:
 @click.option("--process", "process_name", metavar="PROCESS", help="Only runs of this process.")
 @click.option("--state", type=click.Choice([state.value for state in RunState]), help="Only runs in this state.")
 @click.option("--failed", is_flag=True, help="Only runs that could not start, failed or were killed.")
-@click.option("--since", "since_ms", metavar="TIME", callback=age, help="At most so long ago: 90s, 5m, 2h, 1d.")
+@click.option("--since", "since_ms", metavar="TIME", callback=since, help="Since 90s, 5m, 2h or 1d ago, or yesterday.")
+@click.option("--until", "until_ms", metavar="TIME", callback=since, help="Until such a time, or 2026-11-21T09:30.")
 @click.option("--count", type=click.IntRange(min=1), default=20, show_default=True, help="The newest so many.")
 @click.option("--all", "everything", is_flag=True, help="Every run on record.")
-def list_(count: int, everything: bool, failed: bool, since_ms: int, **where: str | None) -> None:
-    """List runs, newest first; a run is listed when it fits all options."""
+def list_(count: int, everything: bool, failed: bool, since_ms: int, until_ms: int, **where: str | None) -> None:
+    """List runs, newest first; a run is listed when it fits all options.
+
+    The times of --since and --until are those at which runs were recorded: so long ago, today, yesterday, a day, or a
+    time of a day. A day begins and ends by UTC, as all times here.
+    """
     from trigmon.cli import output
 
     fields = {key: value for key, value in where.items() if value is not None}
-    since = time.time_ns() // 1_000_000 - since_ms if since_ms else 0
-    found = find(fields, sys.maxsize if everything else count, since, has_failed if failed else any_run)
+
+    def fits(run: Run) -> bool:
+        return (has_failed(run) or not failed) and (not until_ms or run.origin.recorded_ms < until_ms)
+
+    limit = sys.maxsize if everything else count
+    found = find(fields, limit, since_ms, fits if failed or until_ms else any_run)
     if not print_runs(found.runs):
         output.note("no such runs are on record")
     elif found.more:
