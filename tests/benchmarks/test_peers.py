@@ -242,6 +242,13 @@ def test_ratios_are_those_of_each_round_and_calls_are_counted_over_all():
     assert "other fell out: it ended" in table(figures)
 
 
+def test_others_are_shown_without_ratios_where_we_fell_out():
+    figures = made_up()
+    del figures.turns["put"]["trigmon"]
+    (other,) = (line.split() for line in table(figures).splitlines() if line.startswith("  other   "))
+    assert other == ["other", "100", "100", "to", "100", "-", "2,000", "600,000"]
+
+
 def test_a_picture_is_drawn_where_it_can_be_and_else_the_reason_is_given(tmp_path):
     path = tmp_path / "rates.svg"
     printed = picture([made_up()], path)
