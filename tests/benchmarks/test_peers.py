@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -163,14 +164,17 @@ def test_a_server_that_does_not_start_is_absent_with_what_it_printed(tmp_path):
     assert "this disk is upside down" in done.stdout
 
 
-def test_servers_end_with_a_command_that_is_killed(home):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda it: it.name)
+def test_servers_end_with_a_command_that_is_ended(number, home):
     argv = [sys.executable, "-m", "tests.benchmarks", "--peers", "--seconds", "60", "--clients", "1"]
     argv += ["--directory", str(home), "--only", "beanstalkd,Redis,PostgreSQL"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as command:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as command:
         assert command.stdout is not None
         assert "cores" in command.stdout.readline()  # all of them run
-        command.kill()
+        command.send_signal(number)
     until(lambda: not of_directory(home))
+    if number != signal.SIGKILL:
+        assert list(home.iterdir()) == []
 
 
 def test_the_cpu_of_a_server_is_that_of_all_its_processes_ended_ones_included(home):
