@@ -48,6 +48,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_profile.py::test_the_profile": "process",
     "tests/benchmarks/test_peers.py::test_a_found_peer": "postgres",
     "tests/benchmarks/test_peers.py::test_cells_are": "nothing",
+    "tests/benchmarks/test_peers.py::test_others_are": "nothing",
     "tests/benchmarks/test_peers.py::test_ratios_are": "nothing",
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
     "tests/cli/test_archive.py": "process",

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -161,14 +162,17 @@ def test_a_server_that_does_not_start_is_absent_with_what_it_printed(tmp_path):
     assert "this disk is upside down" in done.stdout
 
 
-def test_servers_end_with_a_command_that_is_killed(home):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda it: it.name)
+def test_servers_end_with_a_command_that_is_ended(number, home):
     argv = [sys.executable, "-m", "tests.benchmarks", "--peers", "--seconds", "60", "--clients", "1"]
     argv += ["--directory", str(home), "--only", "beanstalkd,Redis,PostgreSQL"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as command:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as command:
         assert command.stdout is not None
         assert "cores" in command.stdout.readline()  # all of them run
-        command.kill()
+        command.send_signal(number)
     until(lambda: not of_directory(home))
+    if number != signal.SIGKILL:
+        assert list(home.iterdir()) == []
 
 
 def test_the_cpu_of_a_server_is_that_of_all_its_processes_ended_ones_included(home):
@@ -238,6 +242,13 @@ def test_ratios_are_those_of_each_round_and_calls_are_counted_over_all():
     assert other == ["other", "100", "100", "to", "100", "1.00", "x", "0.50", "to", "2.00", "-", "2,000", "600,000"]
     assert "other could not keep up: up to 7 more on its queue" in table(figures)
     assert "other fell out: it ended" in table(figures)
+
+
+def test_others_are_shown_without_ratios_where_we_fell_out():
+    figures = made_up()
+    del figures.turns["put"]["trigmon"]
+    (other,) = (line.split() for line in table(figures).splitlines() if line.startswith("  other   "))
+    assert other == ["other", "100", "100", "to", "100", "-", "2,000", "600,000"]
 
 
 def test_a_picture_is_drawn_where_it_can_be_and_else_the_reason_is_given(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from tests.benchmarks.peers.found_peers import PEERS, absent, running
 from tests.benchmarks.peers.shown import as_json, machine, picture, table
 from tests.benchmarks.peers.turn_of_clients import OPERATIONS, UNIT
 
+TERMINATED = 128 + signal.SIGTERM
 DEFAULT_OPERATIONS = ("put", "get", "unit")
 
 
@@ -76,6 +79,7 @@ def _operations(text: str) -> list[str]:
 
 def compare(directory: Path, rounds: int, options: Options) -> None:
     """Measures every cell and prints its table as soon as it is there."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that the servers' directories are removed
     away = absent(options.only)
     to_measure, too_large = cells(options.clients, options.sizes, options.depths)
     here = machine()

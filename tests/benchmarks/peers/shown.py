@@ -43,7 +43,7 @@ def table(figures: Figures) -> str:
     lines = []
     for operation, by_peer in figures.turns.items():
         lines += [f"{OPERATIONS[operation]}: {figures.cell}", HEAD]
-        lines += [_row(name, turns, by_peer[OURS]) for name, turns in by_peer.items() if turns]
+        lines += [_row(name, turns, by_peer.get(OURS, [])) for name, turns in by_peer.items() if turns]
         lines.append("")
     lines += [f"  {name} could not keep up: up to {left:,} more on its queue" for name, left in figures.left.items()]
     lines += [f"  {name} fell out: {why}" for name, why in figures.failed.items()]
@@ -83,7 +83,7 @@ def as_json(measured: Sequence[Figures], absent: Mapping[str, str], how: Mapping
             "depth": figures.cell.depth,
             "peer": name,
             "rates": [each.rate for each in turns],
-            "ratios": ratios(figures.turns[operation][OURS], turns),
+            "ratios": ratios(by_peer.get(OURS, []), turns),
             "cpu_us": [each.cpu_us for each in turns],
             "p50_us": percentile_us(turns, 0.5),
             "p99_us": percentile_us(turns, 0.99),

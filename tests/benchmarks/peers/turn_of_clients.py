@@ -72,6 +72,10 @@ def turn(peer: Peer, operation: str, clients: int, body: bytes, seconds: float, 
     except (BrokenBarrierError, EOFError):
         barrier.abort()
         raise RuntimeError(f"{operation} on {peer.name} failed in a client, see above") from None
+    except BaseException:
+        for worker in workers:
+            worker.terminate()
+        raise
     finally:
         for worker in workers:
             worker.join(PATIENCE_S)
