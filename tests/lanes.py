@@ -106,6 +106,7 @@ USED_BY_FILE = {
     "tests/qmgr/test_group_scripts.py::test_those_scripts_come_to_units": "postgres",
     "tests/qmgr/test_stores_agree.py::test_all_stores": "postgres",
     "tests/qmgr/test_stores_agree.py::test_large_units": "postgres",
+    "tests/qmgr/test_stores_agree.py::test_numbers_behind": "postgres",
     "tests/qmgr/test_stores_agree.py::test_postgresql_gives": "postgres",
     "tests/rules/test_code_words.py::test_what_is_allowed_is_one_argument": "process",
     "tests/rules/test_launching_stories.py::test_stories_go_alike": "postgres",

@@ -719,6 +719,13 @@ def test_it_is_so_where_little_is_read_ahead(script):
     check_that_small_windows_agree(script)
 
 
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_numbers_behind_a_restart_are_the_same_though_a_call_was_undone_before(store):
+    undone = [("fail", "one", "B", False, True), ("fail", "one", "B", False, False), ("fail", "one", "B", True, False)]
+    undone += [("put_many", "two", "E", False, 4), ("retry", "E")]
+    check_that_stores_agree([*undone, ("restart",), ("monitor", True)], store)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_all_stores_keep_marks_and_locks_alike(seed):
     check_that_small_windows_agree(traffic(seed))

@@ -158,7 +158,7 @@ class RowStore(BaseStore):
         """Reads what is known of the rows again, after writes of a call were undone."""
         self._read_numbers()
         # The record of the current block may have been undone as well.
-        self._block_end = 0
+        self._block_end = int(self._meta("next_id") or 0)
 
     # -- looking ----------------------------------------------------------------------------------------
 
