@@ -144,7 +144,7 @@ def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(machine):
     machine.start_monitor()
     (ended,) = machine.wait_for(state="exited")
     assert (ended["run_id"], ended["pid"], ended["start_ms"]) == (run["run_id"], run["pid"], run["start_ms"])
-    assert (ended["exit_status"], ended["why"], ended["stderr_tail"]) == (3, "ended with status 3", "bye\n")
+    assert (ended["exit_status"], ended["why"], ended["stderr_tail"]) == (3, "ended with status 3: bye", "bye\n")
     assert run["start_ms"] < ended["end_ms"] < int(time.time() * 1000) - 200
 
 

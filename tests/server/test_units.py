@@ -1,6 +1,7 @@
 """Units of work against a real daemon: counts that survive kill -9, several connections, and long units."""
 
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -134,7 +135,10 @@ def test_each_of_many_connections_has_its_own_unit(one):
             queue = qm.open("Q", "input_shared")
             if number % 2:
                 # Its own puts are the only ones it sees, besides what those before it have committed.
-                texts = [message.text for message in queue.get_many(99, syncpoint=True)]
+                texts = []
+                with suppress(trigmon.NoMsgAvailable):
+                    while True:  # what was backed out before comes in smaller batches
+                        texts += [message.text for message in queue.get_many(99, syncpoint=True)]
                 assert texts[-2:] == [f"{number}", f"{number} too"]
                 qm.backout()
             else:

@@ -480,12 +480,12 @@ def test_a_run_record_has_its_limit(world):
 
 def got_many(world, handle, unit):
     """Gets up to nine messages in a unit of work as the client does, and returns their data."""
-    reply = world.did(GetMany(handle=handle, count=9, options=SYNC, unit=unit, one_if_backed_out=True))
+    reply = world.did(GetMany(handle=handle, count=9, options=SYNC, unit=unit, fewer_if_backed_out=True))
     return [message.data.decode() for message in reply.messages]
 
 
-def test_of_several_one_that_was_backed_out_before_comes_alone(world):
-    world.define("Q")
+def test_of_several_those_that_were_backed_out_before_come_apart_and_alone_before_the_threshold(world):
+    world.define("Q", backout_threshold=2)
     for data in "abc":
         world.put("Q", data.encode(), priority=4)
     handle = world.open("Q", IN)

@@ -149,8 +149,8 @@ class Queue:
     ) -> list[Message]:
         """Gets up to ``count`` messages in one round trip, at least one; only the first is waited for.
 
-        Under syncpoint a message that was backed out before comes alone, so that one that fails again takes no others
-        with it. Raises NoMsgAvailable when there is none.
+        Under syncpoint messages that were backed out before come with fewer others each time, and alone before
+        BOTHRESH: a bad one takes no good ones with it. Raises NoMsgAvailable when there is none.
         """
         bits, wait_ms = _waiting(option_names.get_bits(options), wait_interval_ms)
         unit = self.connection.unit if bits & option_names.IN_UNIT else 0
@@ -161,7 +161,7 @@ class Queue:
             options=bits,
             wait_interval_ms=wait_ms,
             unit=unit,
-            one_if_backed_out=bool(unit),
+            fewer_if_backed_out=bool(unit),
         )
         return [Message(got) for got in self._call(call, WereGot).messages]
 
@@ -170,7 +170,7 @@ class Queue:
 
         A batch is committed when the caller asks for the message after its last, so what was done with its
         messages is done. Leaving the loop early backs the batch out, with the messages already seen in it; then
-        its messages come one by one, each in a unit of work of its own, so that a bad one alone fails again. A
+        its messages come in smaller batches, and alone before BOTHRESH, so that a bad one is put aside alone. A
         backout inside the loop gives the batch back, and it comes again in the same way. With ``wait_interval_ms``
         the end is where nothing came for so long.
         """

@@ -99,8 +99,8 @@ class Get(Call, frozen=True, array_like=True, kw_only=True, tag="get"):
 class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
     """Up to ``count`` MQGETs in one frame; it waits, if asked to, for the first. Answered by WereGot.
 
-    With ``one_if_backed_out`` a message that was backed out before comes alone: one that makes its unit of work fail
-    takes no others with it a second time.
+    With ``fewer_if_backed_out`` messages that were backed out before come with few others, and alone before BOTHRESH:
+    one that makes its unit of work fail takes ever fewer with it.
     """
 
     handle: int
@@ -108,7 +108,7 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
     options: int = 0
     wait_interval_ms: int = 0
     unit: int = 0
-    one_if_backed_out: bool = False
+    fewer_if_backed_out: bool = False
 
     @property
     def wait_ms(self) -> int:

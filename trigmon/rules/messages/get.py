@@ -174,8 +174,8 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     if not found.messages:
         return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes, reports)
     messages = _carried(found.messages)
-    if call.one_if_backed_out:
-        messages = _one_if_backed_out(messages)
+    if call.fewer_if_backed_out and facts.queue is not None:
+        messages = _fewer_if_backed_out(messages, call.count, facts.queue.definition.backout_threshold)
     joining = [bool(syncpoint_of(call.options, message) & SYNCPOINT) for message in messages]
     unit_id, begins = joined_unit(call.options | SYNCPOINT * any(joining), call.unit, facts, now, ids)
     if unit_id:
@@ -222,10 +222,24 @@ def _visible_unit(options: int, facts: Facts) -> int:
     return facts.connection.unit_id if options & (SYNCPOINT | IF_PERSISTENT | BROWSES) else 0
 
 
-def _one_if_backed_out(messages: list[StoredMessage]) -> list[StoredMessage]:
-    """Returns the first message alone if it was backed out before, else those up to the first one that was."""
-    first = next((n for n, message in enumerate(messages) if message.descriptor.backout_count), len(messages))
-    return messages[: max(first, 1)]
+def _fewer_if_backed_out(messages: list[StoredMessage], count: int, threshold: int) -> list[StoredMessage]:
+    """Returns the first messages that were backed out equally often, as many as :func:`most_after_backouts` says."""
+    backouts = messages[0].descriptor.backout_count
+    most = most_after_backouts(count, backouts, threshold)
+    others = (n for n, message in enumerate(messages) if message.descriptor.backout_count != backouts)
+    return messages[: min(most, next(others, most))]
+
+
+def most_after_backouts(count: int, backouts: int, threshold: int) -> int:
+    """Returns how many of ``count`` messages a get of several takes that were backed out so often.
+
+    It is halved with each backout. With BOTHRESH it falls so fast that a message is alone the last time before the
+    threshold: so no good one reaches that with a bad one.
+    """
+    if threshold < 2:
+        return max(1, count >> backouts)
+    left = max(0, threshold - 1 - backouts)
+    return max(1, round(float(count) ** (left / (threshold - 1))))
 
 
 def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
