@@ -8,6 +8,7 @@ returned are discarded with it, and only those (seed 003).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import pow
 
 from msgspec.structs import replace
 
@@ -239,7 +240,7 @@ def most_after_backouts(count: int, backouts: int, threshold: int) -> int:
     if threshold < 2:
         return max(1, count >> backouts)
     left = max(0, threshold - 1 - backouts)
-    return max(1, round(float(count) ** (left / (threshold - 1))))
+    return max(1, round(pow(count, left / (threshold - 1))))
 
 
 def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
