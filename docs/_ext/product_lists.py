@@ -1,12 +1,15 @@
 """Make reference pages from the product's own lists, so that a list stands once.
 
 ``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{exits}`` how a
-service ends, ``{package-page}`` a Markdown page that lies in the package beside the code that it describes.
+service ends, ``{run-record}`` the fields of a run's record, ``{package-page}`` a Markdown page that lies in the package
+beside the code that it describes.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from docutils import nodes
@@ -14,12 +17,14 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from trigmon.log_events import EVENT_NAMES
+from trigmon.mq import run
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType, word
 from trigmon.server.exit_status import EXITS
 
 ROOT = Path(__file__).parents[2]
 _LINK_TO_SOURCE = re.compile(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
+_MEMBER = re.compile(r"    (?P<name>\w+)(?:: [^=]+)? = [^#]+(?:#(?P<comment>.*))?$")
 _SECTION = re.compile(r"^(?=\w+:\n)", re.MULTILINE)
 
 
@@ -71,6 +76,20 @@ class LogEvents(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(["| event_name | event |", "|---|---|", *rows]))
 
 
+class RunRecord(SphinxDirective):
+    """Show the states of a run and the fields of its record, each with its comment: ``{run-record}``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a section a part, in the order of trigmon/mq/run.py."""
+        self.env.note_dependency(run.__file__)
+        states = [f"| `{run.RunState[name].value}` | {means} |" for name, means in _commented(run.RunState)]
+        text = ["## States", "", "| state | means |", "|---|---|", *states]
+        for part in (run.Origin, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work):
+            rows = [f"| `{name}` | {means} |" for name, means in _commented(part)]
+            text += ["", f"## {part.__name__}", "", f"{part.__doc__}", "", "| field | means |", "|---|---|", *rows]
+        return self.parse_text_to_nodes("\n".join(text), allow_section_headings=True)
+
+
 class PackagePage(SphinxDirective):
     """Show a Markdown page of the package: ``{package-page} trigmon/rules/LINT.md``."""
 
@@ -82,6 +101,18 @@ class PackagePage(SphinxDirective):
         self.env.note_dependency(str(path))
         _, _, body = path.read_text().partition("\n")
         return self.parse_text_to_nodes(_LINK_TO_SOURCE.sub(r"`\1`", body), allow_section_headings=True)
+
+
+def _commented(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the names in a class body, each with the comment before it or behind it."""
+    before: list[str] = []
+    for line in inspect.getsource(kind).splitlines():
+        if line.strip().startswith("#"):
+            before.append(line.strip(" #"))
+        elif found := _MEMBER.match(line):
+            comment = " ".join([*before, found["comment"] or ""]).strip()
+            yield found["name"], (comment[:1].upper() + comment[1:]).replace("|", "\\|")
+            before = []
 
 
 def _status(status: int) -> str:
@@ -107,5 +138,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("attributes", Attributes)
     app.add_directive("exits", Exits)
     app.add_directive("log-events", LogEvents)
+    app.add_directive("run-record", RunRecord)
     app.add_directive("package-page", PackagePage)
     return {"parallel_read_safe": True}
