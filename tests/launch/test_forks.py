@@ -195,7 +195,8 @@ def test_one_whose_keeper_dies_before_it_begins_runs_nothing_and_its_server_goes
     own.machine.keeper_is_killed()
     os.kill(own.server, signal.SIGCONT)
     until(lambda: is_gone(own.server))
-    assert own.machine.output("r") == ""
+    output = own.machine.run("r") / "stdout"
+    assert not output.exists() or output.read_text() == ""  # the keeper may have died before it made the file
 
 
 def test_one_that_runs_when_its_keeper_dies_runs_on_and_is_found(own):
