@@ -14,7 +14,7 @@ import pytest
 from tests.project.test_install import installed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "backup-and-upgrade.md").read_text()
-BACK_UP, RESTORE = re.findall(r"<!-- executed by: \S+ -->\n\n *```bash\n(.*?) *```", PAGE, re.DOTALL)
+BACK_UP, RESTORE, START_MONITOR = re.findall(r"<!-- executed by: \S+ -->\n\n *```bash\n(.*?) *```", PAGE, re.DOTALL)
 QUEUE = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 
 
@@ -33,17 +33,23 @@ def bodies(machine):
     return [json.loads(line)["data"] for line in machine.do(f"trigmon browse {QUEUE} --output json").splitlines()]
 
 
-def test_the_messages_of_the_backup_are_there_after_the_restore(machine):
-    put(machine, "before")
+def test_the_messages_of_the_newest_backup_are_there_after_each_restore(machine):
+    put(machine, "first")
     machine.do(BACK_UP)
-    assert bodies(machine) == ["before"]
+    machine.do(f"trigmon get {QUEUE}")
+    put(machine, "second")
+    machine.do("sleep 1; " + BACK_UP)
+    assert bodies(machine) == ["second"]
     machine.do(f"trigmon get {QUEUE}")
     put(machine, "after")
-    machine.do(RESTORE)
-    assert bodies(machine) == ["before"]
+    for _ in range(2):
+        machine.do("sleep 1; " + RESTORE)
+        machine.do(START_MONITOR)
+        assert bodies(machine) == ["second"]
+        machine.do(f"trigmon get {QUEUE}")
     for unit in ("trigmon@QM1.socket", "trigmon@QM1.service", "trigmon-monitor@QM1.service"):
         assert machine.do(f"systemctl is-active {unit}") == "active\n"
-    machine.do("test -f /var/lib/trigmon/QM1.damaged/qm.db")
+    assert len(machine.do("ls /var/lib/trigmon/QM1.damaged-*/qm.db").splitlines()) == 2
 
 
 def test_exported_definitions_make_an_empty_queue_manager_equal(machine):
