@@ -2,7 +2,8 @@
 
 The daemon runs in this process, on SQLite, with a monitor's open handle that waits for nothing; a client in a thread of
 its own puts one persistent message of 1 KiB to a queue of type EVERY. What the daemon's thread calls from the first
-byte of the put to the last byte of its reply is traced by sys.setprofile.
+byte of the put to the last byte of its reply is traced by sys.setprofile. What the daemon plans behind the reply, such
+as its next deadline, is not on the way.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import trigmon
 from trigmon import log
+from trigmon.server.connection import Connection
 from trigmon.server.daemon import Daemon
 from trigmon.settings import load
 
@@ -35,15 +37,19 @@ OBJECTS = """
 
 
 class Trace:
-    """Files and calls of one thread, while it is on."""
+    """Files and calls of one thread: once ``is_due``, from the next read of a connection to the end of its reply."""
 
     def __init__(self) -> None:
         self.files: dict[str, int] = {}
         self.calls = self.steps = 0
-        self.is_on = False
+        self.is_due = self.is_on = False
         self._last = ""
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
+        if self.is_due and frame.f_code is Connection.get_buffer.__code__:
+            self.is_due, self.is_on = False, True
+        if self.is_on and event == "return" and frame.f_code is Connection.flush.__code__:
+            self.is_on = False  # the reply is with the kernel
         name = frame.f_code.co_filename
         if self.is_on and event == "call" and name.startswith(PACKAGE):
             name = name.removeprefix(PACKAGE)
@@ -72,9 +78,8 @@ def put_path() -> Trace:
                 with trigmon.connect("QM1") as qm, qm.open("INITQ", "input_shared"):
                     queue = qm.open("Q", "output")
                     for number in range(5):
-                        trace.is_on = number == 4
+                        trace.is_due = number == 4
                         queue.put(bytes(1024), persistence="persistent")
-                        trace.is_on = False
             except BaseException as error:
                 failures.append(error)
             finally:

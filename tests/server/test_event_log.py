@@ -1,5 +1,7 @@
 """Each event of the queue manager has a line in the log, with a name that is its own."""
 
+import inspect
+import logging
 from typing import get_args
 
 from trigmon.qmgr.manager_events import Event
@@ -10,8 +12,12 @@ from trigmon.server.event_log import _LINES, Logged
 class Lines:
     """A logger that keeps its lines."""
 
-    def __init__(self):
+    def __init__(self, level=logging.INFO):
         self.kept = []
+        self.level = level
+
+    def is_enabled_for(self, level):
+        return level >= self.level
 
     def info(self, event, **fields):
         self.kept.append((event, fields))
@@ -39,3 +45,9 @@ def test_a_line_has_the_sentence_the_name_and_the_fields():
         ("queue held: does not drain", {"event_name": "queue_held", "q_name": "Q", "why": "why"}),
         ("starting paused", {"event_name": "starting_paused", "what": "queue", "name": "Q"}),
     ]
+
+
+def test_what_is_logged_at_debug_level_is_not_even_handed_over_where_no_debug_line_is_written():
+    debug_only = {kind for kind, write in _LINES.items() if "to.log.debug(" in inspect.getsource(write)}
+    assert Logged(Lines(), on_failed=lambda session: None).ignored == debug_only
+    assert not Logged(Lines(logging.DEBUG), on_failed=lambda session: None).ignored

@@ -19,9 +19,9 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_whole, register
-from trigmon.store.sqlite.last_turn import SIZE, Stamp, unpacked
 from trigmon.store.sqlite.open_database import _turn_of
 from trigmon.store.sqlite.store import SqliteStore
+from trigmon.store.sqlite.turn_log import SIZE, Stamp, unpacked
 
 IN = OpenOption.INPUT_SHARED
 SYNC = GetOption.SYNCPOINT

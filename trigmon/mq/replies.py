@@ -24,11 +24,6 @@ class Reply(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     warning: int = 0
 
-    @property
-    def may_wait(self) -> bool:
-        """Whether a waiting get does not give this answer yet."""
-        return False
-
 
 class Done(Reply, frozen=True, array_like=True, kw_only=True, tag="done"):
     """It is done."""
@@ -257,7 +252,7 @@ class Refused(Reply, frozen=True, array_like=True, kw_only=True, tag="refused"):
 
     @property
     def may_wait(self) -> bool:
-        """Whether there is no message."""
+        """Whether there is no message: a waiting get does not give this answer yet."""
         return self.reason == _NO_MESSAGE
 
 

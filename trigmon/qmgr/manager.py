@@ -164,7 +164,8 @@ class QueueManager:
         self._store.end()
         events, self._notes.events = self._notes.events, []
         for event in events:
-            self._telling.tell(event)
+            if type(event) not in self._telling.ignored:
+                self._telling.tell(event)
         late, self._late = self._late, []
         return answers + late
 
@@ -184,7 +185,7 @@ class QueueManager:
         if verb.ends_wait:
             self._waiters.release(session)
         reply = self.answer(session, call, now)
-        if verb.can_wait and reply.may_wait and (self._goes_on or call.wait_ms):
+        if verb.can_wait and _may_wait(reply) and (self._goes_on or call.wait_ms):
             self._park(session, sequence, call, now)
         elif sequence:
             answers.append(Answer(session, sequence, reply))
@@ -261,14 +262,14 @@ class QueueManager:
             did_something = bool(decision.changes or decision.internal_calls)
             noted = len(self._noted)
             if decision.changes:
-                can_be_undone = decision.reply.may_wait or bool(decision.internal_calls) or depth > 0
+                can_be_undone = depth > 0 or bool(decision.internal_calls) or _may_wait(decision.reply)
                 self._store.apply(decision.changes, can_be_undone)
             self._noted.append(decision)
             if decision.internal_calls:
                 decision = self._run_internal_calls(decision, call, session, now, depth)
             # Only messages were met that no get returns, and more may follow them: the same call looks again, in the
             # next turn if this one has discarded its slice.
-            if not (did_something and decision.reply.may_wait):
+            if not (did_something and _may_wait(decision.reply)):
                 return decision
             self._room -= max(1, sum(len(each.changes) for each in self._noted[noted:]))
             if self._room <= 0:
@@ -318,7 +319,7 @@ class QueueManager:
             self._park_again(session, parked, now)
             return True
         reply = self.answer(session, parked.call, now)
-        if reply.may_wait:
+        if _may_wait(reply):
             if self._goes_on:
                 self._park_again(session, parked, now)
             return self._goes_on
@@ -339,7 +340,7 @@ class QueueManager:
             return
         reply = self.answer(session, parked.call, now)
         may_go_on = parked.until_ms is None or parked.until_ms > now
-        if reply.may_wait and (self._goes_on or may_go_on):
+        if _may_wait(reply) and (self._goes_on or may_go_on):
             self._park_again(session, parked, now if self._goes_on else parked.until_ms)
             return
         self._waiters.release(session)
@@ -358,3 +359,7 @@ class QueueManager:
     def _q_name(self, call: Call, session: Session) -> str:
         handle = self._store.facts(VERBS[type(call)].wants(call, session.connection), False).handle
         return handle.q_name if handle is not None else ""
+
+
+def _may_wait(reply: Reply) -> bool:
+    return isinstance(reply, Refused) and reply.may_wait

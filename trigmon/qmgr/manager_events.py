@@ -87,7 +87,9 @@ Event = (
 
 
 class Telling:
-    """The receiver of events. It ignores them; a subclass does not."""
+    """The receiver of events. It ignores them; a subclass does not. ``ignored``: kinds that it need not be given."""
+
+    ignored: frozenset[type[Event]] = frozenset()
 
     def tell(self, event: Event) -> None:
         """Receives an event. Called once for each, in order: at once for a bug, otherwise when its turn is durable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ class Logged(Telling):
         self.ten_a_second = Seldom(log, times=10)
         self.once_a_minute = Seldom(log, interval_s=60)
         self.on_failed = on_failed
+        if not log.is_enabled_for(logging.DEBUG):
+            self.ignored = _DEBUG
 
     def tell(self, event: Event) -> None:
         """Writes the event's line."""
@@ -135,3 +138,6 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     events.NotAuthorizedCall: _not_authorized,
     events.CallFailed: _call_failed,
 }
+
+_DEBUG: frozenset[type[Event]] = frozenset((events.TriggerMessageAvailable, decided.TriggerFired))
+"""What is logged at debug level, some of it for each message: it is handed over only where such lines are written."""

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from trigmon.log import Seldom
-from trigmon.mq.calls import Alter
+from trigmon.mq.calls import Alter, Call
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
 from trigmon.qmgr.clock import Clock
@@ -25,14 +25,55 @@ from trigmon.server.connection_limits import Clients
 from trigmon.server.deadline_timer import DeadlineTimer
 from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import OnTheLoop, Work, Worker
-from trigmon.server.memory_budget import Intake, to_be_cut
-from trigmon.server.ready_queue import Batch, ReadyQueue
+from trigmon.server.memory_budget import TURN_MESSAGES, Intake, Room, to_be_cut
 from trigmon.server.startup_calls import max_msg_length
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit
 
 T = TypeVar("T")
+FAIR_SHARE = 8
+"""Messages a connection may bring into a turn at least, however many connections there are."""
+
+Batch = list[tuple[Session, int, Call]]
+
+
+class ReadyQueue:
+    """Ready connections, in the order in which they take part in turns."""
+
+    def __init__(self) -> None:
+        self._connections: dict[Connection, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._connections)
+
+    def add(self, connection: Connection) -> None:
+        """Adds a connection behind all others, if it is ready and not yet there."""
+        if connection.is_ready:
+            self._connections[connection] = None
+
+    def remove(self, connection: Connection) -> None:
+        """Removes a connection that has ended."""
+        self._connections.pop(connection, None)
+
+    def next_batch(self) -> Batch:
+        """Returns the calls of the next turn: of each connection some, in its order."""
+        batch: Batch = []
+        room = Room()
+        share = max(FAIR_SHARE, TURN_MESSAGES // max(1, len(self._connections)))
+        waiting, self._connections = self._connections, {}
+        served: list[Connection] = []
+        for connection in waiting:
+            if room.is_left and connection.session is not None:
+                session = connection.session
+                batch += [(session, sequence, call) for sequence, call in connection.take(share, room)]
+                served.append(connection)
+            else:
+                self.add(connection)
+        # Behind the connections that were not served.
+        for connection in served:
+            self.add(connection)
+        return batch
 
 
 class Turns:
@@ -170,7 +211,8 @@ class Turns:
         return Performed(answers, self._manager.next_deadline_ms(), limit)
 
     def _performed(self, calls: int, lost: list[Session], done: Performed) -> None:
-        self.clients.forget(lost)
+        if lost:
+            self.clients.forget(lost)
         if done.frame_limit is not None:
             self.frame_limit = done.frame_limit
             self.intake.suit(self.frame_limit)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.display import outcome_of
+from trigmon.rules.model.change import VOLATILE, Change, Durability
 from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts
 from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
@@ -120,3 +121,13 @@ class BaseStore(ABC):
     @abstractmethod
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         """Returns the first slice of the runs that ended before this time or are too many; the oldest end first."""
+
+
+def durability_of(changes: Iterable[Change]) -> Durability:
+    """Returns how long the most durable of these must last."""
+    longest = VOLATILE
+    for change in changes:
+        durability = change.durability
+        if durability > longest:
+            longest = durability
+    return longest

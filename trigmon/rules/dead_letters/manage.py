@@ -26,8 +26,7 @@ from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WorldFacts
 from trigmon.rules.model.internal_calls import SendBack
-from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.resolve_name import check_alive
+from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Selection, StoredMessage
 
 _LARGEST = 2**63 - 1

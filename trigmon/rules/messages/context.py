@@ -43,7 +43,7 @@ _NONE = PutOption.NO_CONTEXT.value
 _PASSES = (PutOption.PASS_IDENTITY_CONTEXT | PutOption.PASS_ALL_CONTEXT).value
 _SETS = (PutOption.SET_IDENTITY_CONTEXT | PutOption.SET_ALL_CONTEXT).value
 _ALL = (PutOption.PASS_ALL_CONTEXT | PutOption.SET_ALL_CONTEXT).value
-_WAYS = _DEFAULT | _NONE | _PASSES | _SETS
+CONTEXT_WAYS = _DEFAULT | _NONE | _PASSES | _SETS
 _SAVE = OpenOption.SAVE_ALL_CONTEXT.value
 _OPEN_SETS = (OpenOption.SET_IDENTITY_CONTEXT | OpenOption.SET_ALL_CONTEXT).value
 _OPEN_WAYS = _OPEN_SETS | (OpenOption.PASS_IDENTITY_CONTEXT | OpenOption.PASS_ALL_CONTEXT).value
@@ -86,34 +86,24 @@ def saved(handle: HandleFacts, last: MessageDescriptor | None) -> list[AnyChange
 
 
 def context_for(call: Put, facts: Facts, now: int) -> dict[str, Any]:
-    """Returns the context fields of a message that is put.
+    """Returns the context fields that a put's options set in place of the application's own context.
 
     Raises OptionsError (2046) for several ways at once, NotOpenForPassAll to NotOpenForSetIdent (2093 to 2096) where
     the queue was not opened for it, ContextHandleError (2097), ContextNotAvailable (2098), NotAuthorized (2035).
     """
-    way = call.options & _WAYS
+    way = call.options & CONTEXT_WAYS
     if way & (way - 1):
         raise OptionsError(f"put options {call.options:#x}: one way of context at most")
-    connection = facts.connection
-    fields: dict[str, Any] = {
-        "user_identifier": connection.user[:12],
-        "accounting_token": b"",
-        "appl_identity_data": "",
-        "put_appl_type": ApplType.UNIX.value,
-        "put_appl_name": connection.application[:28],
-        "put_ms": now,
-        "appl_origin_data": "",
-    }
-    if not way or way == _DEFAULT:
-        return fields
+    if way == _DEFAULT:
+        return {}
     if way == _NONE:
-        return {**fields, **_BLANK}
+        return _BLANK
     if facts.handle is not None and not _is_open_for(facts.handle, way):
         raise _NOT_OPEN[way](facts.handle.object_name)
     source = _passed(call, facts) if way & _PASSES else _given(call, facts)
     names = (*IDENTITY, *ORIGIN) if way & _ALL else IDENTITY
-    fields |= {name: getattr(source, name) for name in names}
-    if fields["put_appl_type"] == ApplType.QMGR and not connection.is_administrator:
+    fields = {name: getattr(source, name) for name in names}
+    if fields.get("put_appl_type") == ApplType.QMGR and not facts.connection.is_administrator:
         # By this a monitor knows the queue manager's own trigger messages, and runs what they name.
         fields["put_appl_type"] = ApplType.UNIX.value
     if way & _ALL and (not fields["put_ms"] or fields["put_appl_type"] == ApplType.NO_CONTEXT):

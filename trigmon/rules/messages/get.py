@@ -58,7 +58,7 @@ from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handle_changes import MoveCursor
 from trigmon.rules.model.handles import HandleFacts, Marked
-from trigmon.rules.model.resolve_name import check_alive
+from trigmon.rules.model.queue_facts import check_alive
 from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
 
 MOST_MESSAGES = 4096

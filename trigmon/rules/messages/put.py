@@ -24,6 +24,7 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
 )
 from trigmon.mq.enums import (
+    ApplType,
     DefinitionType,
     Inhibit,
     MsgDeliverySequence,
@@ -50,7 +51,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply, WasPut
-from trigmon.rules.messages.context import context_for
+from trigmon.rules.messages.context import CONTEXT_WAYS, context_for
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.logical_put import LOGICAL_ORDER, check_flags, put_in_order
 from trigmon.rules.messages.reports import arrival_reports, check_report
@@ -62,8 +63,8 @@ from trigmon.rules.model.decision import DONE, Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handles import Route
 from trigmon.rules.model.internal_calls import Deliver
-from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.resolve_name import base_queue, check_alive
+from trigmon.rules.model.queue_facts import QueueFacts, check_alive
+from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
@@ -74,6 +75,7 @@ _NORMAL, _TEMPORARY = Usage.NORMAL, DefinitionType.TEMPORARY_DYNAMIC
 _NEW_MSG_ID = PutOption.NEW_MSG_ID.value
 _NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
 _DATAGRAM = MsgType.DATAGRAM.value
+_UNIX = ApplType.UNIX.value
 _LENGTHS = {
     "reply_to_q": 48,
     "reply_to_q_mgr": 48,
@@ -231,7 +233,7 @@ def check_room(queue: QueueFacts, length: int, facts: Facts, arriving: int = 1) 
 
 def resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) -> tuple[MessageDescriptor, int]:
     """Returns the descriptor as stored: defaults from the definition that was named, ids and context filled in."""
-    given = call.descriptor
+    given, connection = call.descriptor, facts.connection
     warning = Reason.PRIORITY_EXCEEDS_MAXIMUM if given.priority > facts.q_mgr.max_priority else 0
     keeps_msg_id = given.msg_id != NO_ID and not call.options & _NEW_MSG_ID
     descriptor = replace(
@@ -245,8 +247,17 @@ def resolved(call: Put, facts: Facts, opened: Named, msg_id: bytes, now: int) ->
         msg_seq_number=1,
         offset=0,
         backout_count=0,
-        **context_for(call, facts, now),
+        # The context of the application itself.
+        user_identifier=connection.user[:12],
+        accounting_token=b"",
+        appl_identity_data="",
+        put_appl_type=_UNIX,
+        put_appl_name=connection.application[:28],
+        put_ms=now,
+        appl_origin_data="",
     )
+    if call.options & CONTEXT_WAYS:
+        descriptor = replace(descriptor, **context_for(call, facts, now))
     return descriptor, int(warning)
 
 

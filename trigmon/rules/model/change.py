@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
 
 import msgspec
@@ -51,11 +50,8 @@ class Change(msgspec.Struct, frozen=True):
         return False
 
 
-def durability_of(changes: Iterable[Change]) -> Durability:
-    """Returns how long the most durable of these must last."""
-    longest = VOLATILE
-    for change in changes:
-        durability = change.durability
-        if durability > longest:
-            longest = durability
-    return longest
+class QuietChange(Change, frozen=True):
+    """A change that by itself ends no wait: which gets a new message wakes depends on its ids."""
+
+    wakes = ()
+    is_news = False

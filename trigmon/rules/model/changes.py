@@ -8,14 +8,14 @@ from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import group_changes as g
 from trigmon.rules.model import handle_changes as h
-from trigmon.rules.model.change import STORED, SYNCED, VOLATILE, Change, Durability
+from trigmon.rules.model.change import STORED, SYNCED, VOLATILE, Change, Durability, QuietChange
 from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Cause, Paused, Serving
 from trigmon.rules.model.stored_messages import Found, StoredMessage
 
 
-class AddMessage(Change, frozen=True):
+class AddMessage(QuietChange, frozen=True):
     """A message arrives. In a unit of work (``unit_id`` > 0) it stays unseen by others until the unit commits.
 
     A held one is visible to no get, not even in its own unit, until the unit ends; with ``on_backout`` even backout
@@ -236,7 +236,7 @@ class DeleteLogically(Change, frozen=True):
         return (self.q_name,)
 
 
-class StampTrigger(Change, frozen=True):
+class StampTrigger(QuietChange, frozen=True):
     """A trigger message was made for this queue now; TriggerInterval counts from here. Forgotten at restart."""
 
     durability = VOLATILE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.errors import QDeleted
 from trigmon.rules.model.shared_view import NO_DEPTH, Shared
 
 
@@ -59,3 +60,9 @@ class QueueFacts(msgspec.Struct, frozen=True):
     def waiting(self, priority: int) -> int:
         """Returns how many messages of at least this priority there are."""
         return sum(self.depths[priority:])
+
+
+def check_alive(queue: QueueFacts) -> None:
+    """Raises QDeleted (2052) for a dynamic queue that was deleted and stays only for handles that are still open."""
+    if queue.is_deleted:
+        raise QDeleted(f"{queue.definition.name} was deleted")

@@ -15,7 +15,6 @@ from trigmon.mq.errors import (
     MQError,
     ObjectNotUnique,
     ObjectTypeError,
-    QDeleted,
     QTypeError,
     RemoteQNameError,
     UnknownAliasBaseQ,
@@ -28,7 +27,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handles import Route
-from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 
 
 def object_type_of(word: str) -> ObjectType:
@@ -38,12 +37,6 @@ def object_type_of(word: str) -> ObjectType:
     except KeyError:
         known = " ".join(kind.name for kind in ObjectType)
         raise ObjectTypeError(f"{word}: known are {known}") from None
-
-
-def check_alive(queue: QueueFacts) -> None:
-    """Raises QDeleted (2052) for a dynamic queue that was deleted and stays only for handles that are still open."""
-    if queue.is_deleted:
-        raise QDeleted(f"{queue.definition.name} was deleted")
 
 
 def base_queue(name: str, facts: Facts) -> tuple[QueueFacts, Route | None]:

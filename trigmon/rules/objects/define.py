@@ -31,8 +31,8 @@ from trigmon.rules.model.facts import Facts, Neighbour, WideFacts, WorldFacts
 from trigmon.rules.model.group_changes import DropGroupDefinition, SetGroupDefinition
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import Deliver, TakeCopy
-from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.resolve_name import check_alive, object_type_of
+from trigmon.rules.model.queue_facts import QueueFacts, check_alive
+from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, disposition

@@ -36,8 +36,7 @@ from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
 from trigmon.rules.model.handles import HandleFacts
-from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.resolve_name import check_alive
+from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.objects.alter import altered
 

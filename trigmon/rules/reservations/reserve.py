@@ -44,9 +44,8 @@ from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import PutOff, Seal, TakeIn
-from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.reservation import Reservation, ended, longer, offered_anew, without
-from trigmon.rules.model.resolve_name import check_alive
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.rules.reservations.find_reservation import open_one
 

@@ -104,7 +104,7 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
     internal_calls: list[Call] = []
     if situation.happened is Happened.PUT and initiation.name == definition.name:
         placed += situation.arriving  # what is being put lies on it as well
-    due = situation.due
+    due = situation.due if situation.happened is Happened.MONITOR_OPENED else 1
     for number in range(due):
         written = _written(situation, initiation, verdict.occasion, q_mgr_name, ids, unit_id, placed + number)
         if isinstance(written, AddMessage):

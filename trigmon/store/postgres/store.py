@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterable, Sequence
 
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
+from trigmon.rules.model.change import SYNCED, VOLATILE
+from trigmon.store.base import durability_of
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.chunk_reader import ChunkReader

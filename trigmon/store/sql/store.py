@@ -23,9 +23,9 @@ from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
-from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead
+from trigmon.store.sql.row_writes import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
 from trigmon.store.sql.select import Look
 

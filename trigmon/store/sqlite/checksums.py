@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
-from zlib import crc32
 
 import apsw
 
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.row_writes import row_sum
 
 _WEIGHTS = {
     "id": 3,
@@ -130,11 +130,6 @@ ROWS = {
     "outcome": ("client_id", "number", "outcome", "at_ms"),
 }
 """The other tables, with the columns that the checksum of a row covers."""
-
-
-def row_sum(*values: object) -> int:
-    """Returns the checksum of a row."""
-    return crc32(repr(values).encode())
 
 
 def register(connection: apsw.Connection) -> None:

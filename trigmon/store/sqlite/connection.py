@@ -15,7 +15,7 @@ import apsw
 from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, UnsupportedVersion
 from trigmon.store.sqlite.checksums import register
 from trigmon.store.sqlite.file_modes import keep_others_out
-from trigmon.store.sqlite.last_turn import FILE_NAME as LAST_TURN
+from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
 
 T = TypeVar("T")
 

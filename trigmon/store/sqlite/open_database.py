@@ -11,11 +11,12 @@ import msgspec
 
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
-from trigmon.store.sqlite.checksums import SUMMED, row_sum
+from trigmon.store.sql.row_writes import row_sum
+from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import connect, create_schema, is_empty
 from trigmon.store.sqlite.inspection import Tell
-from trigmon.store.sqlite.last_turn import LastTurn, log_salt
 from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
+from trigmon.store.sqlite.turn_log import LastTurn, log_salt
 
 REMEDY = "restore a backup, or start once with --accept-loss to go on without it"
 _UNKNOWN = "whether turns are missing at the end cannot be known this time"

@@ -17,7 +17,7 @@ from trigmon.store.port import StoreLost
 from trigmon.store.sqlite.checksums import ROWS
 from trigmon.store.sqlite.connection import connect, create_schema
 from trigmon.store.sqlite.inspection import Tell, drop_damaged, put_right, settle, short
-from trigmon.store.sqlite.last_turn import make_durable
+from trigmon.store.sqlite.turn_log import make_durable
 
 DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, UnicodeDecodeError)
 """Errors that show that the file is damaged, so that a retry does not help."""

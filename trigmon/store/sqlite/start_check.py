@@ -10,8 +10,8 @@ from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.inspection import Tell, inspect
-from trigmon.store.sqlite.last_turn import LastTurn
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, salvage
+from trigmon.store.sqlite.turn_log import LastTurn
 
 
 def whole(

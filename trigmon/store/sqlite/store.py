@@ -18,24 +18,23 @@ import apsw
 
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.change import SYNCED, VOLATILE, durability_of
+from trigmon.rules.model.change import SYNCED, VOLATILE
 from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.store.base import durability_of
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.message_rows import row_of, stretches
-from trigmon.store.sql.row_writes import WRITE
+from trigmon.store.sql.row_writes import WRITE, row_of, stretches
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock, traces_in
 from trigmon.store.sqlite.first_rows import first_rows
 from trigmon.store.sqlite.inspection import Tell
-from trigmon.store.sqlite.last_turn import LastTurn
 from trigmon.store.sqlite.open_database import open_database
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
 from trigmon.store.sqlite.start_check import whole
-from trigmon.store.sqlite.turn_log import TurnLog
+from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
 from trigmon.store.sqlite.unit_puts import UnitPuts
 
 FILE_NAME = "qm.db"
@@ -153,7 +152,8 @@ class SqliteStore(RowStore):
         self._release()
         if self._is_to_mend:
             self._mend()
-        self._unit_puts.mark()
+        if self._unit_puts.before:
+            self._unit_puts.mark()
         self.standing.mark()
         self.ahead.mark()
 

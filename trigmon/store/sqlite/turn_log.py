@@ -1,19 +1,159 @@
-"""The durable turns of a SQLite store: their number, the pages of the write-ahead log (WAL), and checkpoints."""
+"""The durable turns of a SQLite store: their number, the pages of the write-ahead log (WAL), and checkpoints.
+
+The number of the last durable turn lies in the database and, by :class:`LastTurn`, in a small file beside it: so a log
+that lost its end is detected. The file is written after the sync of the turn and before any answer, and is not synced
+itself. A killed process leaves it intact; after a power cut it may be older, but never newer, than the database.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
 
 import apsw
 
 from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite.checksums import SET_TURN, row_sum
-from trigmon.store.sqlite.last_turn import LastTurn, log_salt
+from trigmon.store.sql.row_writes import row_sum
+from trigmon.store.sqlite.checksums import SET_TURN
+from trigmon.store.sqlite.file_modes import keep_others_out
 
 CHECKPOINT_PAGES = 4096
 SHORT_PAGES = 128
 """The same on a nearly full disk: the file may have to grow by all that the log holds."""
+
+FILE_NAME = "last_turn"
+_MAGIC = b"trigturn"
+_FORMAT = struct.Struct("<8sQQII")
+_CHECK = struct.Struct("<I")
+SIZE = _FORMAT.size + _CHECK.size
+_DAMAGED = 1
+_ERRORS = (apsw.Error, OSError)
+
+
+class Stamp(NamedTuple):
+    """The contents of the file.
+
+    ``turn``: the number of the last durable turn. ``frames``, ``salt``: during a checkpoint the log with this salt must
+    have so many frames; 0: no checkpoint runs. ``is_damaged``: damage was found, and the next start checks everything.
+    """
+
+    turn: int = 0
+    salt: int = 0
+    frames: int = 0
+    is_damaged: bool = False
+
+    def packed(self) -> bytes:
+        """Returns it as bytes, with a checksum."""
+        body = _FORMAT.pack(_MAGIC, self.turn, self.salt, self.frames, _DAMAGED if self.is_damaged else 0)
+        return body + _CHECK.pack(crc32(body))
+
+
+NOTHING = Stamp()
+
+
+def unpacked(found: bytes) -> Stamp | None:
+    """Returns the stamp in these bytes; None if they are not a valid stamp."""
+    if len(found) != SIZE or found[-_CHECK.size :] != _CHECK.pack(crc32(found[: -_CHECK.size])):
+        return None
+    magic, turn, salt, frames, flags = _FORMAT.unpack(found[: -_CHECK.size])
+    return Stamp(turn, salt, frames, bool(flags & _DAMAGED)) if magic == _MAGIC else None
+
+
+class LastTurn:
+    """The file in a data directory. ``vfs`` is SQLite's name of the file system; "" is the machine's own.
+
+    ``found`` is the stamp read at the start; ``is_unreadable``: the file was not empty and held no valid stamp. Raises
+    StoreBroken.
+    """
+
+    def __init__(self, directory: Path, vfs: str = "") -> None:
+        self._directory = None if vfs else directory
+        path = directory / FILE_NAME
+        if not vfs:
+            keep_others_out(path)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_MAIN_DB
+        try:
+            self._file = apsw.VFSFile(vfs, str(path), [flags, 0])
+            read = self._file.xRead(SIZE, 0) if self._file.xFileSize() else b""
+        except apsw.Error as error:
+            raise StoreBroken(f"{path}: {error}") from error
+        stamp = unpacked(read)
+        self.is_unreadable = bool(read) and stamp is None
+        self.is_there = bool(read)
+        self.found = self._stamp = stamp or NOTHING
+        # The damaged stamp may have had is_damaged set.
+        if self.is_unreadable:
+            self._stamp = Stamp(is_damaged=True)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether damage was found that no start has checked yet."""
+        return self._stamp.is_damaged
+
+    def set_turn(self, turn: int) -> None:
+        """Records that this turn is durable. Errors are ignored: an older number does no harm."""
+        self._write(self._stamp._replace(turn=turn))
+
+    def set_moving(self, salt: int, frames: int) -> None:
+        """Records that a checkpoint of so many frames begins; 0: that it has ended."""
+        self._write(self._stamp._replace(salt=salt, frames=frames))
+
+    def set_damaged(self, is_damaged: bool) -> None:
+        """Records that damage was found, or that it has been checked."""
+        if is_damaged is not self._stamp.is_damaged:
+            self._write(self._stamp._replace(is_damaged=is_damaged))
+
+    def begin(self, turn: int) -> None:
+        """Writes and syncs the file for a store whose last turn is this one."""
+        self._write(Stamp(turn, is_damaged=self._stamp.is_damaged))
+        self.sync()
+        if self._directory is not None:
+            with contextlib.suppress(OSError):  # an older file does no harm
+                make_durable(self._directory)
+
+    def sync(self) -> None:
+        """Syncs the file. Errors are ignored."""
+        with contextlib.suppress(*_ERRORS):
+            self._file.xSync(apsw.SQLITE_SYNC_NORMAL)
+
+    def close(self) -> None:
+        """Closes the file."""
+        with contextlib.suppress(*_ERRORS):
+            self._file.xClose()
+
+    def _write(self, stamp: Stamp) -> None:
+        self._stamp = stamp
+        with contextlib.suppress(*_ERRORS):
+            self._file.xWrite(stamp.packed(), 0)
+
+
+def make_durable(directory: Path) -> None:
+    """Syncs a directory, so that the names of its files are durable. Raises OSError."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def log_salt(database: Path, vfs: str = "") -> int:
+    """Returns the salt of the write-ahead log beside a database; 0 if there is no log."""
+    try:
+        file = apsw.VFSFile(vfs, f"{database}-wal", [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+    except _ERRORS:
+        return 0
+    try:
+        header = file.xRead(32, 0)
+    except _ERRORS:
+        return 0
+    finally:
+        file.xClose()
+    return int.from_bytes(header[16:24], "big") if len(header) == 32 else 0
 
 
 class TurnLog:

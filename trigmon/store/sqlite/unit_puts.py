@@ -40,8 +40,8 @@ class UnitPuts:
         self._is_call_undoable = is_call_undoable
         self.by_unit: dict[int, Puts] = {}
         self._size = 0
-        # By unit its puts as they were when the call began: the list, and how many it had.
-        self._before: dict[int, tuple[Puts, int]] = {}
+        # By unit that the call has touched its puts as they were when it began: the list, and how many it had.
+        self.before: dict[int, tuple[Puts, int]] = {}
 
     def to_write(self, change: c.AnyChange, most: int) -> c.AnyChange | None:
         """Returns the change that is to be written now, behind the rows that it needs; None for a put that is kept.
@@ -76,17 +76,17 @@ class UnitPuts:
 
     def mark(self) -> None:
         """Begins a call."""
-        self._before.clear()
+        self.before.clear()
 
     def undo(self) -> None:
         """Undoes the call."""
-        for unit_id, (puts, count) in self._before.items():
+        for unit_id, (puts, count) in self.before.items():
             self._size -= _size(self.by_unit.pop(unit_id, []))
             del puts[count:]
             if puts:
                 self.by_unit[unit_id] = puts
                 self._size += _size(puts)
-        self._before.clear()
+        self.before.clear()
 
     def _has_room(self, change: c.AddMessage, most: int) -> bool:
         """Returns whether a put can be kept: of a unit, not held, and outside groups."""
@@ -116,7 +116,7 @@ class UnitPuts:
     def _take(self, unit_id: int) -> Puts:
         puts = self._touch(unit_id)
         if not self._is_call_undoable():
-            self._before[unit_id] = ([], 0)
+            self.before[unit_id] = ([], 0)
         del self.by_unit[unit_id]
         self._size -= _size(puts)
         return puts
@@ -124,7 +124,7 @@ class UnitPuts:
     def _touch(self, unit_id: int) -> Puts:
         """Returns a unit's puts, after noting them as they were when the call began."""
         puts = self.by_unit.get(unit_id, [])
-        self._before.setdefault(unit_id, (puts, len(puts)))
+        self.before.setdefault(unit_id, (puts, len(puts)))
         return puts
 
 

@@ -21,8 +21,8 @@ from trigmon.store.postgres.group.unit_totals import NO_UNIT, Unit, available, e
 from trigmon.store.postgres.turn import Turn
 from trigmon.store.shared_writes import after_add, after_define, after_take, after_trigger, without
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.message_rows import Messages
 from trigmon.store.sql.read_ahead import Ahead
+from trigmon.store.sql.row_writes import Messages
 
 _ONE_ROW = frozenset({sql.TAKE_MESSAGE, sql.REMOVE_MESSAGE, sql.SET_ASIDE})
 
