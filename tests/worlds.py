@@ -14,7 +14,14 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.manager_events import CallFailed, Event, MessageDamaged, Telling, TriggerMessageAvailable
 from trigmon.qmgr.sessions import Identity, Session
-from trigmon.rules.model.events import MessageDropped, PoisonKept, PoisonMoved, QueueHeld, TriggerMessageDropped
+from trigmon.rules.model.events import (
+    MessageDropped,
+    OperatorAsked,
+    PoisonKept,
+    PoisonMoved,
+    QueueHeld,
+    TriggerMessageDropped,
+)
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.port import Store
 from trigmon.store.postgres.store import PostgresStore
@@ -34,6 +41,7 @@ class Collected(Telling):
         self.aside: list[PoisonMoved] = []
         self.not_aside: list[PoisonKept] = []
         self.held: list[QueueHeld] = []
+        self.asked: list[OperatorAsked] = []
         self.bugs: list[BaseException] = []
 
     def tell(self, event: Event) -> None:
@@ -52,6 +60,8 @@ class Collected(Telling):
                 self.not_aside.append(event)
             case QueueHeld():
                 self.held.append(event)
+            case OperatorAsked():
+                self.asked.append(event)
             case CallFailed():
                 self.bugs.append(event.error)
 

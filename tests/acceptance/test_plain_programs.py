@@ -10,7 +10,7 @@ import pytest
 
 from tests.project.test_examples import environment, execute, write_files
 from tests.waiting import until
-from trigmon.mq.calls import Display, Runs
+from trigmon.mq.calls import Display, Pauses, Runs
 
 DEFINITIONS = """\
 - process: PLAIN
@@ -91,6 +91,35 @@ def test_a_program_that_does_not_expect_the_mqtmc2_fails_with_the_remedy(start):
 def test_the_reason_of_a_failed_run_ends_with_the_last_line_of_its_output(start):
     run = start(f"{sys.executable} -c 'int(\"bad\")'")
     assert run["why"] == "ended with status 1: ValueError: invalid literal for int() with base 10: 'bad'"
+
+
+ONE_MESSAGE = """\
+import trigmon
+with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared") as queue:
+    print(queue.get().text)
+"""
+
+
+def test_a_typing_error_holds_the_queue_in_sight_and_the_mended_definition_starts_what_waits(daemon, tmp_path):
+    queue_manager = daemon(with_monitor=True)
+    (tmp_path / "job.py").write_text(ONE_MESSAGE)
+    file = tmp_path / "orders.yaml"
+
+    def apply(program):
+        command = json.dumps(f"{program} {tmp_path / 'job.py'}")
+        file.write_text(DEFINITIONS.format(command=command, more="").replace("every", "first"))
+        assert queue_manager.trigmon("apply", str(file)).returncode == 0
+
+    apply("pythn")
+    assert queue_manager.trigmon("put", "PLAIN.IN", "work").returncode == 0
+    with queue_manager.connect() as qm:
+        (pause,) = until(lambda: qm.call(Pauses()).rows, WAIT_S)
+        assert "could not start: no program pythn on PATH; it is tried again when PROCESS(PLAIN)" in pause["reason"]
+        assert "no program pythn on PATH" in queue_manager.trigmon("status").stdout
+        apply(sys.executable)
+        (run,) = until(lambda: qm.call(Runs(where={"state": "exited"})).rows, WAIT_S)
+        assert (run["exit_status"], run["attempt"], qm.call(Pauses()).rows) == (0, 2, [])
+    assert queue_manager.trigmon("runs", "logs", run["run_id"]).stdout == "work\n"
 
 
 def test_one_bad_message_of_thirty_is_put_aside_alone(daemon, tmp_path):

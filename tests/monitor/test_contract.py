@@ -166,7 +166,7 @@ def test_a_process_that_was_deleted_meanwhile_has_nothing_started_in_its_name(st
     stage.qm.call(Delete(object_type="PROCESS", name=f"{q_name}.P"))
     stage.watch()
     (failed,) = stage.wait_for(q_name=q_name, state="failed")
-    assert failed["why"].startswith(f"process {q_name}.P is not defined any more; the trigger message is on ")
+    assert failed["why"].startswith(f"process {q_name}.P is not defined any more; its trigger message is on ")
     assert unpack_dlh(dead_letters.get(wait_interval_ms=5000).data)[0].reason == 265
 
 

@@ -7,8 +7,7 @@ from trigmon.monitor import run_changes
 from trigmon.monitor.child_process import Limits
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.run_starter import Starter
-from trigmon.monitor.undeliverable import AS_WRITTEN
-from trigmon.mq.descriptors import TriggerMessage, pack_tm
+from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
 from trigmon.mq.run import RunState
 
@@ -30,17 +29,17 @@ def planned(error):
     books = LedgerWriter(None, "I", "m")
     starter = Starter(books, {int(ApplType.UNIX): Hindered(error)}, Limits(), "QM1", "")
     record = run_changes.recorded("1", TRIGGER, state=RunState.DUE, monitor="m", now_ms=5)
-    assert starter.planned(record, (AS_WRITTEN, pack_tm(TRIGGER))) is None
+    assert starter.planned(record) is None
     return starter, books
 
 
-def test_one_that_could_never_be_started_is_written_off():
+def test_one_whose_program_cannot_start_has_failed_and_the_ledger_is_asked_what_follows():
     starter, books = planned(LaunchError("no such program"))
-    assert starter.writes_off("1") and not books.behind
+    assert (books._pending["1"]["state"], books._pending["1"]["why"]) == (RunState.FAILED, "no such program")
+    assert starter.asks_at()
 
 
 def test_one_that_a_full_disk_hinders_is_held_again_and_tried_later():
     starter, books = planned(OSError(28, "No space left on device"))
-    assert not starter.writes_off("1") and starter.asks_at()
-    assert books._pending["1"]["state"] == RunState.HELD
+    assert books._pending["1"]["state"] == RunState.HELD and starter.asks_at()
     assert "No space left" in books._pending["1"]["why"]

@@ -12,10 +12,8 @@ import msgspec
 from trigmon.keeper import run_directory
 from trigmon.launch.keeper_client import Keeper
 from trigmon.launch.launch_plan import LaunchPlan, Order
-from trigmon.monitor.trigger_plan import DeadLetter
-from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.descriptors import TriggerMessage
 
-RawTrigger = tuple[MessageDescriptor, bytes]
 """A trigger message as it came."""
 
 
@@ -37,7 +35,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
 
     ``keeper`` is its keeper, None while that is not known and where its keeper has died: then ``pidfd`` is the
     program's, or -1 when it has ended. ``kept_by`` names the keeper to ask first. ``pid`` is 0 until it is known.
-    ``order``, ``plan`` and ``raw_trigger`` are what it was started with; of a run that an earlier monitor had there is
+    ``order`` and ``plan`` are what it was started with; of a run that an earlier monitor had there is
     only the order. ``may_be_unstarted``: that monitor may have ended before it started it. ``kill_at`` is set when it
     was asked to end, ``opens_by`` is until when it is to open its queue (0: no limit), and ``ends_by`` until when a
     program without a keeper is to end (0: no limit), all by time.monotonic(). ``base`` is the run's directory;
@@ -52,7 +50,6 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     ended_as: dict[str, Any] | None = None
     may_be_unstarted: bool = False
     plan: LaunchPlan | None = None
-    raw_trigger: RawTrigger | None = None
     keeper: Keeper | None = None
     kept_by: str = ""
     pid: int = 0
@@ -71,13 +68,6 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     def trigger(self) -> TriggerMessage:
         """The trigger message that started it."""
         return self.order.trigger
-
-
-class WriteOff(msgspec.Struct, frozen=True):
-    """A run that can never start, until its trigger message is on the dead-letter queue."""
-
-    verdict: DeadLetter
-    raw_trigger: RawTrigger
 
 
 class Exited(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from trigmon.launch import unix
 from trigmon.launch.keeper_client import Keeper, KeeperGone, Keepers
 from trigmon.launch.launch_plan import LaunchPlan, Order
 from trigmon.log import Seldom, logger
-from trigmon.monitor.child_process import Child, Limits, RawTrigger
+from trigmon.monitor.child_process import Child, Limits
 from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission, Waiting
@@ -39,7 +39,7 @@ class LaunchRequests:
         self._admission = admission
         self._limits = limits
 
-    def start(self, order: Order, plan: LaunchPlan, raw_trigger: RawTrigger) -> Child | None:
+    def start(self, order: Order, plan: LaunchPlan) -> Child | None:
         """Asks the keeper for a start. Returns None when the run waits for its session, or is held again.
 
         It is held again when no keeper can be had now.
@@ -47,10 +47,10 @@ class LaunchRequests:
         directory = self.runs_directory / order.run_id
         with self._children.lock:
             try:
-                admitted = plan if plan.session is None else self._admission.admit(Waiting(order, plan, raw_trigger))
+                admitted = plan if plan.session is None else self._admission.admit(Waiting(order, plan))
                 if admitted is None:
                     return None
-                child = Child(order=order, directory=directory, base=directory, plan=admitted, raw_trigger=raw_trigger)
+                child = Child(order=order, directory=directory, base=directory, plan=admitted)
                 self._children.add(child)
                 self.start_process(child, admitted, self.time_limit_s(child))
             except OSError as error:

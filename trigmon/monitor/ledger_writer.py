@@ -11,12 +11,8 @@ from itertools import islice
 from typing import Final
 
 from trigmon.log import logger
-from trigmon.monitor import run_changes
 from trigmon.monitor.reconnection import Link, LinkDown
-from trigmon.monitor.trigger_plan import DeadLetter
-from trigmon.monitor.undeliverable import put_dead_letter
 from trigmon.mq.calls import Caps, ChangeRun, Runs, StartRuns
-from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing, ToStart
 from trigmon.mq.run import RunFields, read_run
@@ -41,6 +37,10 @@ class LedgerWriter:
     def behind(self) -> bool:
         """Whether something is still to be written."""
         return bool(self._pending)
+
+    def is_pending(self, run_id: str) -> bool:
+        """Returns whether a change of this run is still to be written."""
+        return run_id in self._pending
 
     @property
     def pause_s(self) -> float:
@@ -111,22 +111,6 @@ class LedgerWriter:
         """Returns whether a run's program has opened its queue. Raises LinkDown."""
         reply = self._link.call(Runs(where={"run_id": run_id}, limit=1))
         return isinstance(reply, Listing) and any(read_run(row).work.first_open_ms for row in reply.rows)
-
-    def dead_letter(self, run_id: str, verdict: DeadLetter, descriptor: MessageDescriptor, data: bytes) -> None:
-        """Puts the trigger message of a run that can never start on the dead-letter queue. Raises LinkDown."""
-        now_ms = time.time_ns() // 1_000_000
-        where = put_dead_letter(
-            self._link.call,
-            verdict,
-            descriptor,
-            data,
-            initiation_q=self._initiation_q,
-            q_mgr_name=self._link.connection().q_mgr_name,
-            now_ms=now_ms,
-            sets_context=self._link.connection().administrator,
-        )
-        log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
-        self.note(run_id, run_changes.failed(f"{verdict.why}; {where}", now_ms))
 
     def close(self) -> None:
         """Ends the connection; logs what could not be written."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from trigmon.keeper import run_directory
 from trigmon.launch.keeper_client import Keeper, Keepers
 from trigmon.launch.launch_plan import Launcher
-from trigmon.monitor.child_process import Child, Limits, RawTrigger
+from trigmon.monitor.child_process import Child, Limits
 from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.launch_requests import LaunchRequests
 from trigmon.monitor.ledger_writer import LedgerWriter
@@ -54,6 +54,7 @@ class Programs:
         self.launchers = launchers
         self.runs_directory = runs_directory
         self.limits = limits
+        self._ledger = ledger
         self._children = ChildTable()
         self._starter = Starter(ledger, launchers, limits, q_mgr_name, address)
         self._termination = RunTermination(self._children, ledger, self._starter, warm, limits)
@@ -92,16 +93,16 @@ class Programs:
     def knows(self, run_id: str) -> bool:
         """Returns whether a run is supervised here, so that it is not resumed a second time."""
         with self._children.lock:
-            return run_id in self._children or self.warm.knows(run_id) or self._starter.writes_off(run_id)
+            return run_id in self._children or self.warm.knows(run_id) or self._ledger.is_pending(run_id)
 
     def directory(self, run_id: str) -> Path:
         """Returns the directory of a run's output."""
         return self.runs_directory / run_id
 
-    def start(self, run: Run, raw_trigger: RawTrigger) -> None:
-        """Starts a run that is due in the ledger; ``raw_trigger`` is its trigger message as it came."""
-        planned = self._starter.planned(run, raw_trigger)
-        child = self._requests.start(*planned, raw_trigger) if planned is not None else None
+    def start(self, run: Run) -> None:
+        """Starts a run that is due in the ledger."""
+        planned = self._starter.planned(run)
+        child = self._requests.start(*planned) if planned is not None else None
         if child is None or not self._reaper.polls(child.keeper):
             self.wake()
 

@@ -107,7 +107,6 @@ class Reaper:
                     self._requests.start(*waiting)
             for run_id, why in self._admission.reasons():
                 self._ledger.note(run_id, {"why": why})
-        self._starter.write_off()
 
     def _wait(self) -> None:
         """Waits until something has happened, and handles it."""
@@ -154,13 +153,13 @@ class Reaper:
             return True
         children = self._children.all()
         awaited = children if self._termination.ends_all else [child for child in children if not child.pid]
-        is_behind = self._ledger.behind or self._starter.is_writing_off
+        is_behind = self._ledger.behind
         return not (awaited or self._children.has_to_find or is_behind)
 
     def _pause_ms(self) -> float | None:
         """Returns how long to wait in milliseconds, None without an end."""
         now = time.monotonic()
-        is_behind = self._ledger.behind or self._starter.is_writing_off
+        is_behind = self._ledger.behind
         pauses = [self._ledger.writes_in_s] if is_behind else []
         pauses += [_LOOK_AGAIN_S] if self._recovery.unowned else []
         pauses += [at - now for at in self._children.find_times()]

@@ -125,14 +125,14 @@ class RunResults:
         }.get(by, by)
 
     def record_failure(self, child: Child, message: Mapping[str, Any]) -> None:
-        """Notes that no program could be started: the trigger message goes to the dead-letter queue."""
+        """Notes that no program could be started: the queue manager judges whether that is tried again."""
         why = message["error"]
         if child.directory != child.base:  # one had run before
             self.record_unknown_end(child, f"no process could be started for what it left elsewhere ({why})")
             return
         if message["errno"] and child.plan is not None:
             why = unix.why_not(message["errno"], child.plan.argv[0], child.plan.working_directory)
-        self._starter.begin_write_off(child.order, why, child.raw_trigger)
+        self._starter.record_failure(child.run_id, why)
         self._children.remove(child.run_id)
         self._admission.ended(child.run_id)
 

@@ -7,20 +7,16 @@ from collections.abc import Callable
 from trigmon.monitor.trigger_plan import DeadLetter
 from trigmon.mq.calls import Call, Display, Put
 from trigmon.mq.descriptors import (
-    FORMAT_TRIGGER,
     DeadLetterHeader,
     MessageDescriptor,
     date_and_time,
     pack_dlh,
     unpack_tm,
 )
-from trigmon.mq.enums import ApplType, ObjectType, Persistence, PutOption
+from trigmon.mq.enums import ApplType, ObjectType, PutOption
 from trigmon.mq.errors import MQError, TmError
 from trigmon.mq.replies import Listing, Reply
 from trigmon.rules.dead_letters.dead_letter import dead_descriptor
-
-# A trigger message known only from its run record: what the queue manager had written around it.
-AS_WRITTEN = MessageDescriptor(format=FORMAT_TRIGGER, persistence=int(Persistence.NOT_PERSISTENT))
 
 
 def put_dead_letter(

@@ -173,9 +173,9 @@ class Watcher:
         reply = self._link.call(RecordRuns(records=[run.json for run in runs], unit=unit, caps=self._programs.caps))
         assert isinstance(reply, WereRecorded)
         held = 0
-        for got, run, stands in zip(messages, runs, reply.runs, strict=True):
+        for run, stands in zip(runs, reply.runs, strict=True):
             if stands.state == RunState.DUE:
-                self._programs.start(run.changed(process=stands.process), (got.descriptor, got.data))
+                self._programs.start(run.changed(process=stands.process))
             elif run.state == RunState.DUE:
                 held += stands.state == RunState.HELD
                 log.info(f"run {stands.state}", run=run.run_id, queue=run.trigger.q_name, why=stands.why)

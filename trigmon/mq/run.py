@@ -263,6 +263,11 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         return self.state in WITH_PROGRAM
 
     @property
+    def is_unstartable(self) -> bool:
+        """Whether it never became a process."""
+        return self.state == RunState.FAILED
+
+    @property
     def is_held(self) -> bool:
         """Whether it waits."""
         return self.state == RunState.HELD

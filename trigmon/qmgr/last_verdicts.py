@@ -9,6 +9,7 @@ import msgspec
 
 from trigmon.mq.calls import Call
 from trigmon.mq.explanation import Looked
+from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply, WasPut, WerePut
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.model.decision import Decision, Judged
@@ -64,7 +65,7 @@ class Looks:
                 look = _Look(judged, held, who, type(call), decision.reply, situation.now, self._number, judged.times)
                 of_queue[situation.happened] = look
         for internal_call in decision.internal_calls:
-            if isinstance(internal_call, DeadLetter):
+            if isinstance(internal_call, DeadLetter) and isinstance(internal_call.reason, Reason):
                 why = f"{internal_call.initiation_q} did not take it ({internal_call.reason.mq_name})"
                 self._note_fate(internal_call.q_name, f"{why} and it went to the dead-letter queue")
         for event in decision.events:

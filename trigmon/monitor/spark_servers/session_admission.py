@@ -22,7 +22,6 @@ from trigmon.launch.launch_plan import LaunchPlan, Order
 from trigmon.launch.spark.warm import connect_server
 from trigmon.launch.spark.warm.connect_server import Given, Server, Serving, Shelf
 from trigmon.log import logger
-from trigmon.monitor.child_process import RawTrigger
 
 log = logger()
 # Seconds after which a session is released once more: calls that its client sent at its end may arrive late.
@@ -36,7 +35,6 @@ class Waiting(NamedTuple):
 
     order: Order
     plan: LaunchPlan
-    raw_trigger: RawTrigger
 
 
 class Release(NamedTuple):
@@ -74,7 +72,7 @@ class SessionAdmission:
 
     def admit(self, waiting: Waiting) -> LaunchPlan | None:
         """Returns the plan with its session, which is recorded; None when the run has to wait here. Raises OSError."""
-        order, plan, _ = waiting
+        order, plan = waiting
         assert plan.session is not None
         with self._lock:
             if self._why_waits(plan):

@@ -21,6 +21,7 @@ from trigmon.mq.descriptors import (
     pack_tm,
 )
 from trigmon.mq.enums import ApplType, Inhibit, Usage
+from trigmon.mq.reasons import Reason
 from trigmon.rules.messages.put import counted_priority, put_situation
 from trigmon.rules.messages.units_of_work import check_limit
 from trigmon.rules.model.changes import AddMessage
@@ -35,14 +36,13 @@ from trigmon.rules.triggers.effects import trigger, trigger_descriptor
 
 def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Places the trigger message on DEADQ, in the unit of work it belongs to and counts for (2024), else drops it."""
-    name = facts.q_mgr.name
-    about = MessageDescriptor(format=FORMAT_TRIGGER, coded_char_set_id=CCSID_UTF8)
-    data = header(call.reason, call.initiation_q, about, name, now) + pack_tm(call.message)
+    name, queue, data = facts.q_mgr.name, facts.queue, dead_data(call, facts, now)
     hindered = why_not(facts, len(data))
-    queue = facts.queue
     if hindered or queue is None:
-        why = f"{call.initiation_q} refused it ({call.reason.mq_name}) and the dead-letter queue: {hindered}"
-        return Decision(events=(TriggerMessageDropped(call.q_name, why),))
+        why = "its program could not start"
+        if isinstance(call.reason, Reason):
+            why = f"{call.initiation_q} refused it ({call.reason.mq_name})"
+        return Decision(events=(TriggerMessageDropped(call.q_name, f"{why} and the dead-letter queue: {hindered}"),))
     number = ids.message()
     descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now, call.occasion)
     added = AddMessage(
@@ -66,6 +66,12 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
         judged=effects.judged,
     )
     return ends_here(placed, queue.definition.name)
+
+
+def dead_data(call: DeadLetter, facts: Facts, now: int) -> bytes:
+    """Returns the trigger message behind its MQDLH."""
+    about = MessageDescriptor(format=FORMAT_TRIGGER, coded_char_set_id=CCSID_UTF8)
+    return header(call.reason, call.initiation_q, about, facts.q_mgr.name, now) + pack_tm(call.message)
 
 
 def dead_descriptor(descriptor: MessageDescriptor) -> MessageDescriptor:

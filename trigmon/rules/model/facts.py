@@ -166,6 +166,7 @@ class RunFacts(WideFacts, frozen=True):
     held: int = 0  # how many runs of its line are held
     waiting: Run | None = None  # with a new run the last of those
     fired: tuple[str, ...] = ()  # what held when a new run's queue fired
+    dead_letter: Facts | None = None  # of a run that could not start what a put on the dead-letter queue needs
 
 
 class LedgerFacts(WideFacts, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call, Caps, Get, GetMany
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
+from trigmon.mq.enums import Feedback
 from trigmon.mq.explanation import SEEN_IN_GROUP
 from trigmon.mq.reasons import Reason
 from trigmon.mq.run import RunState
@@ -58,11 +59,14 @@ class Expire(Call, frozen=True, kw_only=True):
 
 
 class DeadLetter(Call, frozen=True, kw_only=True):
-    """A trigger message that its initiation queue did not take, for the dead-letter queue, else dropped."""
+    """A trigger message for the dead-letter queue, else dropped.
+
+    Its initiation queue did not take it, or (``reason`` is a feedback code) no program could be started for it.
+    """
 
     q_name: str
     initiation_q: str
-    reason: Reason
+    reason: Reason | Feedback
     message: TriggerMessage
     occasion: str
     unit_id: int = 0

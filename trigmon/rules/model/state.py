@@ -269,6 +269,7 @@ class Standing:
             serves=tuple(self.running.values()),
             cause=self.causes.get((slot, q_name)),
             connected=self.connected.get(wants.run_id, 0),
+            dead_letter=self.facts(Wants(wants.connection, dead_letter=True)) if about.is_unstartable else None,
         )
 
     def line(self, initiation_q: str, slot: str, q_name: str, run_ids: Sequence[str]) -> Line:

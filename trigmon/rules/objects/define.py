@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, Process, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Move
 from trigmon.mq.enums import DefinitionType, ObjectType, QsgDisp
 from trigmon.mq.errors import (
@@ -37,6 +37,7 @@ from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, disposition
 from trigmon.rules.runs.check_program import check_process
+from trigmon.rules.runs.pause import forget_failures
 
 DEFAULT_OBJECTS = {
     ObjectType.QLOCAL: "SYSTEM.DEFAULT.LOCAL.QUEUE",
@@ -208,7 +209,15 @@ def _set(facts: WorldFacts, object_type: ObjectType, definition: Any, now: int, 
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
         return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
-    return Decision(Done(), [SetDefinition(object_type, definition)])
+    again = forget_failures(definition.name, facts) if _is_mended(definition, facts.named) else Decision()
+    return Decision(Done(), [SetDefinition(object_type, definition), *again.changes], events=again.events)
+
+
+def _is_mended(definition: Any, before: Any) -> bool:
+    """Returns whether this is a process that executes something else than before, or in another way."""
+    if not isinstance(definition, Process) or not isinstance(before, Process):
+        return False
+    return replace(before, altered_ms=definition.altered_ms, description=definition.description) != definition
 
 
 def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: WorldFacts) -> Neighbour:

@@ -18,13 +18,14 @@ from trigmon.mq.calls import Call, Caps, StartRuns
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Reply, ToStart
-from trigmon.mq.run import Run, RunState
+from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.changes import AnyChange, Serve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, LedgerFacts, RunFacts, WideFacts
 from trigmon.rules.model.internal_calls import StartRun
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause, Line, Serving
+from trigmon.rules.model.run_program import as_defined, not_of_its_queue
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.runs.pause import paused
 from trigmon.rules.runs.spark_ports import is_of_this_machine
@@ -163,11 +164,29 @@ def decide_start_run(call: StartRun, facts: RunFacts, found: Found | None, now: 
     run = facts.run
     if run is None or not run.is_held:
         return Decision(ToStart(records=[]))
-    due = run.changed(state=RunState.DUE, monitor=call.monitor, why="", process=process_of(run, facts))
+    fields: RunFields = {"state": RunState.DUE, "monitor": call.monitor, "why": ""}
+    due = run.changed(**(fields | _definition_of(run, facts)))
     if hindrance(applicant(due, facts), facts, call.caps, now):
         return Decision(ToStart(records=[]))
     changes: list[AnyChange] = [WriteRun(call.run_id, due, before=run), Serve(served_run(due, facts))]
     return Decision(ToStart(records=[due.json]), changes)
+
+
+def _definition_of(run: Run, facts: Facts) -> RunFields:
+    """Returns what a run executes: as recorded, but a further try the definition of today, which may have been mended.
+
+    A further try whose process, or queue, is not what it was executes what is recorded.
+    """
+    if not run.origin.retries or facts.process is None or not_of_its_queue(run.trigger, facts):
+        return {"process": process_of(run, facts)}
+    trigger = as_defined(run.trigger, facts.process)
+    return {
+        "process": as_recorded(facts.process),
+        "appl_type": trigger.appl_type,
+        "appl_id": trigger.appl_id,
+        "env_data": trigger.env_data,
+        "user_data": trigger.user_data,
+    }
 
 
 def served_run(run: Run, facts: Facts) -> Serving:

@@ -1,6 +1,7 @@
 """The outcome of a run: whether it did its work, whether it is tried again, or the queue is held (circuit breaker).
 
-A program that fails and leaves messages is started again after a pause that grows, without waiting for TRIGINT. On a
+A program that fails and leaves messages is started again after a pause that grows, without waiting for TRIGINT. One
+that could not start has failed too: where nothing is tried again, its trigger message becomes a dead letter. On a
 queue of FIRST or DEPTH, whose close triggers again what is left, programs that remove nothing would be started without
 end (seed 004 calls it the most famous loop): after so many the breaker holds the queue, with its reason.
 """
@@ -11,20 +12,22 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import BackoutRequeue, Coalesce, UnknownEnd
+from trigmon.mq.enums import BackoutRequeue, Coalesce, Feedback, UnknownEnd
 from trigmon.mq.replies import Done
 from trigmon.mq.run import Run, RunFields, RunState
+from trigmon.rules.dead_letters.dead_letter import dead_data, why_not
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.events import DecisionEvent, QueueHeld
+from trigmon.rules.model.events import DecisionEvent, QueueHeld, TriggerMessageDropped
 from trigmon.rules.model.facts import Facts, RunFacts, WideFacts
-from trigmon.rules.model.internal_calls import JudgeRun
+from trigmon.rules.model.internal_calls import DeadLetter, JudgeRun
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import BREAKER, Cause, Paused, Serving
 from trigmon.rules.model.run_record import written
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.runs.admission import is_for_one, pause_ms, process_of, under_way
 from trigmon.rules.runs.program_tracking import counts
+from trigmon.rules.runs.run_ledger import trigger_of
 
 _ON_ITS_OWN = Process(name="")
 _KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
@@ -49,6 +52,8 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
     if facts.run is None:
         return Decision(Done(), changes)
     run = facts.run.changed(**counts(serving))
+    if _can_never_start(run, facts):
+        return _given_up(facts.run, run, facts, now)
     changes.append(written(run, now, facts.run))
     if facts.queue is None or not _tells_something(run):
         return Decision(Done(), changes)
@@ -62,9 +67,54 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
         changes.append(SetPause(Paused("queue", cause.q_name, BREAKER, now, why)))
         events = (QueueHeld(cause.q_name, why),)
     tries = opens or (has_failed(run, process) and _tries_again(cause, process, run, facts))
-    if tries and not _is_waited_for(process, facts) and _is_left(facts):
+    is_waited_for = _is_waited_for(process, facts)
+    if tries and not is_waited_for and _is_left(facts):
         changes.append(_next_try(run, process, serving, facts, now, ids))
+    elif run.is_unstartable and not is_waited_for:
+        given_up = _given_up(facts.run, run, facts, now)
+        return replace(given_up, changes=[*given_up.changes, SetCause(cause)])
     return Decision(Done(), changes, events=events)
+
+
+def _can_never_start(run: Run, facts: RunFacts) -> bool:
+    """Returns whether a run that could not start lacks what no further try has: its queue, its process, its record."""
+    is_without_process = bool(run.trigger.process_name) and facts.process is None
+    return run.is_unstartable and (facts.queue is None or is_without_process or trigger_of(run) is None)
+
+
+def _given_up(before: Run, run: Run, facts: RunFacts, now: int) -> Decision:
+    """Returns the decision that makes a dead letter of the trigger message of a run that could not start."""
+    gone = Unserve(run.run_id)
+    trigger = trigger_of(run)
+    if trigger is None:
+        return Decision(Done(), [gone, written(run, now, before)])
+    dead_letter = DeadLetter(
+        q_name=trigger.q_name,
+        initiation_q=run.origin.initiation_q,
+        reason=Feedback.APPL_CANNOT_BE_STARTED,
+        message=trigger,
+        occasion=run.origin.occasion,
+    )
+    hindered = _not_placed(dead_letter, facts.dead_letter or facts, now)
+    if hindered:
+        dropped = run.changed(why=f"{run.why}; its trigger message was dropped: {hindered}")
+        event = TriggerMessageDropped(trigger.q_name, f"no program could be started for it: {run.why}; {hindered}")
+        return Decision(Done(), [gone, written(dropped, now, before)], events=(event,))
+    placed = run.changed(why=f"{run.why}; its trigger message is on {facts.q_mgr.dead_letter_q_name}")
+    return Decision(Done(), [gone, written(placed, now, before)], [dead_letter])
+
+
+def _not_placed(call: DeadLetter, facts: Facts, now: int) -> str:
+    """Returns why the dead-letter queue does not get the trigger message of a failed start; "" where it does.
+
+    One about the dead-letter queue itself would trigger that queue again, for ever.
+    """
+    if not facts.q_mgr.dead_letter_q_name:
+        return "the queue manager names no dead-letter queue (DEADQ)"
+    if facts.queue is not None and facts.queue.definition.name == call.q_name:
+        return f"it is about {call.q_name}, the dead-letter queue itself"
+    why = why_not(facts, len(dead_data(call, facts, now)))
+    return f"the dead-letter queue refused it: {why}" if why else ""
 
 
 def has_failed(run: Run, process: Process) -> bool:
@@ -81,7 +131,7 @@ def _is_waited_for(process: Process, facts: RunFacts) -> bool:
 
 def _tells_something(run: Run) -> bool:
     """Returns whether the end says anything of the program: not where an operator or its monitor's stop ended it."""
-    return run.state in (RunState.EXITED, RunState.UNKNOWN) and not run.outcome.was_stopped
+    return run.state in (RunState.EXITED, RunState.UNKNOWN, RunState.FAILED) and not run.outcome.was_stopped
 
 
 def _judged(run: Run, serving: Serving, facts: RunFacts, now: int) -> Cause:
@@ -135,7 +185,7 @@ def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: i
     """Returns the further run of the same trigger message, held until its pause is over."""
     run_id = f"{now:011x}{ids.message() & 0xFFFFF:05x}"
     attempt = 1 if serving.committed else run.origin.attempt + 1
-    why = f"try {attempt} for the trigger message of run {run.run_id}, which {run.why or 'ended'}"
+    why = f"try {attempt} for the trigger message of run {run.run_id}, which {_how_it_ended(run)}"
     fields: RunFields = _BLANK | {
         "run_id": run_id,
         "state": RunState.HELD,
@@ -148,10 +198,16 @@ def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: i
     return WriteRun(run_id, run.only(_KEPT).changed(**fields), is_news=True)
 
 
+def _how_it_ended(run: Run) -> str:
+    return f"could not start: {run.why}" if run.is_unstartable else run.why or "ended"
+
+
 def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str:
     """Returns why the queue is held, for a person: what the runs did, what they met, and what would help."""
     runs = f"{cause.fruitless} run{'s' if cause.fruitless > 1 else ''} of {cause.slot} in a row"
-    text = f"{runs} removed no message, the last {run.why or 'ended'}"
+    text = f"{runs} removed no message, the last {_how_it_ended(run)}"
+    if run.is_unstartable:
+        return f"{text}; it is tried again when PROCESS({run.trigger.process_name}) is altered"
     if not run.work.first_open_ms:
         text += " without having opened the queue"
     queue = facts.queue

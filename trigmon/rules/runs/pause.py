@@ -53,15 +53,23 @@ def decide_resume(call: Resume, facts: WideFacts, found: Found | None, now: int,
     before = _pause_of(what, name, facts)
     if before is None:
         raise CommandFailed(f"{what} {name}".rstrip() + " is not paused")
-    fields = _event_fields(before) | {
-        "by": who(facts.connection),
-        "paused_by": before.by,
-        "paused_ms": str(before.since_ms),
-    }
     changes: list[AnyChange] = [DropPause(what, name)]
     if before.is_breaker:  # what was counted against it begins anew
         changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
-    return Decision(Done(), changes, events=(OperatorAsked("starting resumed", fields),))
+    return Decision(Done(), changes, events=(_resumed(before, facts),))
+
+
+def forget_failures(process_name: str, facts: WideFacts) -> Decision:
+    """Returns the decision that begins anew what was counted against an altered process: it may have been mended.
+
+    Queues that the breaker holds for it are resumed, pauses behind its failures end.
+    """
+    causes = [each for each in facts.causes if each.slot == process_name]
+    q_names = {each.q_name for each in causes}
+    held = [pause for pause in facts.pauses if pause.is_breaker and pause.what == QUEUE and pause.name in q_names]
+    changes: list[AnyChange] = [SetCause(Cause(each.slot, each.q_name)) for each in causes]
+    changes += [DropPause(pause.what, pause.name) for pause in held]
+    return Decision(Done(), changes, events=tuple(_resumed(pause, facts) for pause in held))
 
 
 def decide_pauses(call: Pauses, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -133,6 +141,11 @@ def _subject(call: Pause | Resume, facts: Facts) -> tuple[str, str]:
 
 def _pause_of(what: str, name: str, facts: WideFacts) -> Paused | None:
     return next((pause for pause in facts.pauses if (pause.what, pause.name) == (what, name)), None)
+
+
+def _resumed(before: Paused, facts: Facts) -> OperatorAsked:
+    by = {"by": who(facts.connection), "paused_by": before.by, "paused_ms": str(before.since_ms)}
+    return OperatorAsked("starting resumed", _event_fields(before) | by)
 
 
 def _event_fields(pause: Paused) -> dict[str, str]:

@@ -169,7 +169,7 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
     if not run.is_ended:
         raise CommandFailed(f"RUN({call.run_id}) has not ended: {run.state}")
     correl_id = (REPEATS + call.run_id.encode()).ljust(ID_LENGTH, b"\0")
-    trigger = _trigger_of(run)
+    trigger = trigger_of(run)
     if trigger is None or len(correl_id) > ID_LENGTH:
         raise CommandFailed(f"RUN({call.run_id}): its record does not hold what it was started by")
     why = not_of_its_queue(trigger, facts)
@@ -232,7 +232,7 @@ def _found(run_id: str, facts: RunFacts) -> Run:
     return facts.run
 
 
-def _trigger_of(run: Run) -> TriggerMessage | None:
+def trigger_of(run: Run) -> TriggerMessage | None:
     """Returns what a run was started by; None where its record is not whole: a monitor may write anything."""
     trigger = whole_trigger(run.json)
     if trigger is None or not run.origin.initiation_q or run.json.get("occasion", "") != run.origin.occasion:
