@@ -111,6 +111,7 @@ USED_BY_FILE = {
     "tests/qmgr/test_stores_agree.py::test_postgresql_gives": "postgres",
     "tests/rules/test_code_words.py::test_what_is_allowed_is_one_argument": "process",
     "tests/rules/test_launching_stories.py::test_stories_go_alike": "postgres",
+    "tests/launch/test_words.py::test_a_shell_gets": "process",
     "tests/rules/test_launching_stories.py::test_many_stories": "postgres",
     "tests/rules/test_pausing.py::test_what_is_kept_is_what_goes_on_and_the_newest_of_what_ended": "postgres",
     "tests/scenarios/test_any_shared_story.py::test_it_does_so_in_a_group_on_postgresql": "postgres",

@@ -93,6 +93,32 @@ def test_the_reason_of_a_failed_run_ends_with_the_last_line_of_its_output(start)
     assert run["why"] == "ended with status 1: ValueError: invalid literal for int() with base 10: 'bad'"
 
 
+SHELL = "  shell: yes"
+OF_A_SHELL = {
+    "output into a file": ("echo one", "env_data: '>> {home}/out 2>&1 &'", "one\n"),
+    "a change of directory": ("cd {home}; ./run.sh $HOME > out", "", "from {home} home\n"),
+    "a variable before the program": ("PATH={home}:$PATH run.sh > {home}/out", "", "from {work}\n"),
+    "a pipe": ("printf '%s\\n' b a \"$1\" | sort > {home}/out", "", "PLAIN.IN\na\nb\n"),
+}
+
+
+@pytest.mark.parametrize("kind", OF_A_SHELL)
+def test_a_definition_of_a_shell_is_warned_of_and_runs_as_it_is_written_where_it_asks(start, tmp_path, kind):
+    home, work = tmp_path / "home", tmp_path
+    home.mkdir()
+    (home / "run.sh").write_text('#!/bin/sh\necho from "$PWD" ${1:+home}\n')
+    (home / "run.sh").chmod(0o755)
+    command, more, expected = (text.format(home=home, work=work) for text in OF_A_SHELL[kind])
+    file = tmp_path / "warned.yaml"
+    file.write_text(DEFINITIONS.format(command=json.dumps(command), more=f"  {more}"))
+    warned = start.queue_manager.trigmon("apply", "--dry-run", str(file))
+    assert "PROCESS PLAIN needs a shell for" in warned.stderr
+    run = start(command, f"{SHELL}\n  {more}")
+    assert (run["exit_status"], run["stderr_tail"]) == (0, "")
+    printed = (home / "out").read_text().splitlines()
+    assert printed == sorted(printed) and "\n".join(printed) + "\n" == expected
+
+
 ONE_MESSAGE = """\
 import trigmon
 with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared") as queue:

@@ -14,9 +14,9 @@ from trigmon.mq.enums import (
     SparkIsolation,
     SparkShort,
     SparkStart,
-    TmcArgument,
     TriggerControl,
     TriggerType,
+    YesNo,
 )
 
 
@@ -192,7 +192,7 @@ def test_a_mapping_is_the_process_of_its_files_stem(tmp_path: Path):
         "instances": 1,
         "time_limit_s": 90,
         "working_directory": str(tmp_path),
-        "tmc_argument": TmcArgument.NO,
+        "tmc_argument": YesNo.NO,
     }
 
 

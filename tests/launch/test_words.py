@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from trigmon.launch.arguments import environment, environment_words
 from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.unix import arguments
 from trigmon.mq.descriptors import unpack_tmc2
+from trigmon.mq.enums import YesNo
 from trigmon.rules.runs.check_program import faults
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=30)
@@ -109,3 +112,28 @@ def test_what_may_be_defined_can_be_started_and_nothing_else(appl_id: str, env_d
     else:
         with pytest.raises(LaunchError):
             arguments(made)
+
+
+SHELL = {"shell": YesNo.YES, "tmc_argument": YesNo.NO}
+
+
+@given(trigger_data=TEXT, user_data=TEXT)
+def test_a_shell_gets_the_text_of_the_definition_and_each_value_as_one_parameter(trigger_data, user_data):
+    made = make_order('printf "%s\\n"', trigger_data=trigger_data, user_data=user_data, env_data='"$2" "$3" &', **SHELL)
+    argv = arguments(made)
+    trigger = made.trigger
+    assert argv[:4] == ["/bin/sh", "-c", 'printf "%s\\n" "$2" "$3"', "sh"]
+    assert argv[4:] == [trigger.q_name, trigger.trigger_data, trigger.user_data]
+    printed = subprocess.run(argv, capture_output=True, check=True).stdout
+    assert printed == f"{trigger.trigger_data}\n{trigger.user_data}\n".encode()
+
+
+def test_the_mqtmc2_is_the_fourth_parameter_of_a_shell_behind_the_program():
+    argv = arguments(make_order("load", shell=YesNo.YES, env_data="> x"))
+    assert argv[2] == 'load "$4" > x'
+    assert unpack_tmc2(argv[7])
+
+
+def test_a_trigger_message_of_another_queue_manager_brings_no_value_into_the_text_of_a_shell():
+    with pytest.raises(LaunchError, match="a text without placeholders"):
+        arguments(make_order("eval {trigdata}", **SHELL))

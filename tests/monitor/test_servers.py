@@ -55,7 +55,7 @@ class Monitor:
         """Asks for a run's start; whether it may."""
         session = Session(remote=remote, master="" if remote else "local")
         plan = LaunchPlan(argv=["x"], environment={}, session=session)
-        return self.warm.admit(Waiting(replace(make_order(), run_id=run_id), plan, ())) is not None
+        return self.warm.admit(Waiting(replace(make_order(), run_id=run_id), plan)) is not None
 
     def begin(self, run_id):
         """A run that works in the server there is; which that is."""
@@ -311,7 +311,7 @@ class TestElsewhere:
 
 def waiting(run_id, remote):
     return Waiting(
-        replace(make_order(), run_id=run_id), LaunchPlan(argv=["x"], environment={}, session=Session(remote=remote)), ()
+        replace(make_order(), run_id=run_id), LaunchPlan(argv=["x"], environment={}, session=Session(remote=remote))
     )
 
 

@@ -21,7 +21,7 @@ def waiting(run_id, master="local", remote=""):
     from msgspec.structs import replace
 
     session = Session(remote=remote, master="" if remote else master)
-    return Waiting(replace(make_order(), run_id=run_id), LaunchPlan(argv=["x"], environment={}, session=session), ())
+    return Waiting(replace(make_order(), run_id=run_id), LaunchPlan(argv=["x"], environment={}, session=session))
 
 
 def server(server_id="one", master="local"):

@@ -180,7 +180,7 @@ def test_a_monitor_of_roots_has_jobs_run_as_units_and_as_others_only(machine):
     )
     newest = max(machine.wait_for_runs(before + 1), key=lambda run: run["run_id"])
     assert machine.do(f"trigmon runs logs {newest['run_id']}") == "HELLO got a second one as alice\n"
-    machine.do("trigmon process alter HELLO run_as=; trigmon put HELLO.IN 'nobody is named'; sleep 1")
+    machine.do("trigmon process alter HELLO run_as= retry=0; trigmon put HELLO.IN 'nobody is named'; sleep 1")
     newest = max(machine.runs(), key=lambda run: run["run_id"])
     assert newest["state"] == "failed"
     assert "without RUNAS" in newest["why"]

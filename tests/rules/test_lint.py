@@ -146,6 +146,12 @@ BROKEN = {
         ("ALTER PROCESS(P) ENVRDATA('say ''it is'' &  ')", "PROCESS P", "ENVRDATA('say ''it is'' &')"),
         ("ALTER PROCESS(P) APPLICID('run &') ENVRDATA('&')", "PROCESS P", "APPLICID('run &') ENVRDATA('&')"),
     ],
+    "needs-a-shell": [
+        ("ALTER PROCESS(P) ENVRDATA('>> /var/log/x 2>&1')", "PROCESS P", ">>"),
+        ("ALTER PROCESS(P) APPLICID('cd /opt/app; ./run.sh $HOME')", "PROCESS P", ";"),
+        ("ALTER PROCESS(P) APPLICID('PATH=/x:$PATH prog')", "PROCESS P", "PATH="),
+        ("ALTER PROCESS(P) APPLICID('a | b --of {queue}')", "PROCESS P", "|"),
+    ],
     "placeholder-in-a-path": [
         (
             "ALTER PROCESS(P) APPLICID('load --to=/srv/{queue}.csv -v') ENVRDATA('{trigdata}/x {queue} /srv/{run}')",

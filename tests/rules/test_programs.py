@@ -5,7 +5,7 @@ import pytest
 from tests.in_process import InProcess
 from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Alter, Define
-from trigmon.mq.enums import TmcArgument
+from trigmon.mq.enums import YesNo
 from trigmon.mq.errors import AttrValueError
 from trigmon.rules.runs.check_program import NOT_FROM_OUTSIDE, faults, secret_names, template
 
@@ -145,7 +145,7 @@ def test_a_shells_script_is_the_definitions_wherever_it_stands():
 
 
 def test_a_program_with_no_placeholder_gets_the_mqtmc2_as_one_word():
-    as_in_mq, without = Process(name="P"), Process(name="P", tmc_argument=TmcArgument.NO)
+    as_in_mq, without = Process(name="P"), Process(name="P", tmc_argument=YesNo.NO)
     assert template(as_in_mq, ["load"], ["x"]) == ["load", "{tmc}", "x"]
     assert template(as_in_mq, ["load", "{queue}"], ["x"]) == ["load", "{queue}", "x"]
     assert template(without, ["load"], ["x"]) == ["load", "x"]

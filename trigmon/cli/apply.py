@@ -84,8 +84,8 @@ def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
 
 
 def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[str]:
-    """Yields warnings: a process without a program, a Spark driver that any process on the network may connect to."""
-    from trigmon.rules.runs.spark_ports import warning
+    """Yields warnings: a process without a program, and what the rules warn of."""
+    from trigmon.rules.runs.process_warnings import warnings
 
     there = {row["name"]: row for row in existing if row["object_type"] == "PROCESS"}
     for one in wanted:
@@ -93,7 +93,7 @@ def _warnings(wanted: list[Wanted], existing: list[dict[str, Any]]) -> Iterator[
             continue
         if not one.attributes.get("appl_id", there.get(one.name, {}).get("appl_id")):
             yield f"{one.where}: PROCESS {one.name} has a blank APPLICID (appl_id): there is no program to start"
-        if text := warning(one.name, {**there.get(one.name, {}), **one.attributes}):
+        for text in warnings(one.name, {**there.get(one.name, {}), **one.attributes}):
             yield f"{one.where}: {text}"
 
 

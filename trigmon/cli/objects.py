@@ -111,11 +111,11 @@ def delete(qm: Connection, object_type: str, name: str, *, purge: bool = False) 
 
 
 def _warn(qm: Connection, which: ObjectType, name: str) -> None:
-    """Prints a warning about a Spark driver that listens beyond loopback."""
+    """Prints warnings about a process."""
     from trigmon.mq.enums import ObjectType
-    from trigmon.rules.runs.spark_ports import warning
+    from trigmon.rules.runs.process_warnings import warnings
 
-    if which is ObjectType.PROCESS and (text := warning(name, row(qm, which.name, name))):
+    for text in warnings(name, row(qm, which.name, name)) if which is ObjectType.PROCESS else ():
         output.note(f"warning: {text}")
 
 

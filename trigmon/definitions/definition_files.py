@@ -27,7 +27,7 @@ from trigmon.definitions.object_models import (
     long_name,
 )
 from trigmon.mq.attributes import ATTRIBUTES, Process
-from trigmon.mq.enums import ObjectType, TmcArgument
+from trigmon.mq.enums import ObjectType, YesNo
 from trigmon.mq.errors import AttrValueError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
 from trigmon.mq.shortening import shortened
@@ -228,7 +228,7 @@ class _Item:
     def _set_defaults(self, attributes: dict[str, Any]) -> None:
         """Sets what a file means where it says nothing: its own directory, and a program without the MQTMC2."""
         attributes.setdefault("working_directory", self.directory)
-        attributes.setdefault("tmc_argument", TmcArgument.NO)
+        attributes.setdefault("tmc_argument", YesNo.NO)
 
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:
         """Refuses what the queue manager would refuse, before anything of the file is done."""

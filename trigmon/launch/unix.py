@@ -11,11 +11,14 @@ import os
 import shutil
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from trigmon.launch import arguments as words
 from trigmon.launch.environment import inherited
 from trigmon.launch.launch_plan import STDERR, LaunchError, LaunchPlan, Lead, Order
 from trigmon.launch.permissions import Grants
 from trigmon.rules.runs import check_program
+from trigmon.rules.runs.shell_text import PARAMETERS, script
 
 _TAIL = 8192
 
@@ -24,7 +27,7 @@ def arguments(order: Order) -> list[str]:
     """Returns the argument list of the definition; the program's name is not looked up yet.
 
     APPLICID's words, then the MQTMC2 as one element unless a placeholder is used anywhere or TMCARG(NO), then
-    ENVRDATA's words. Pure. Raises LaunchError.
+    ENVRDATA's words. With SHELL(YES) a shell is given the text. Pure. Raises LaunchError.
     """
     words.check_characters(order)
     program = words.split_words(order.trigger.appl_id, "APPLICID")
@@ -32,10 +35,22 @@ def arguments(order: Order) -> list[str]:
         raise LaunchError("APPLICID is blank: there is no program to start")
     if check_program.has_placeholder(program[:1]):
         raise LaunchError(f"the program itself may not be a placeholder: {program[0]}")
+    if order.process.shell:
+        return _by_shell(order)
     whole = check_program.template(order.process, program, words.environment_words(order.trigger.env_data))
     if wrong := check_program.run_from_outside(whole):
         raise LaunchError(f"APPLICID and ENVRDATA must be {wrong}")
     return words.filled(whole, order)
+
+
+def _by_shell(order: Order) -> list[str]:
+    """Returns the words that run the definition's own text by a shell, with what comes from outside behind it."""
+    process = replace(order.process, appl_id=order.trigger.appl_id, env_data=order.trigger.env_data)
+    for name, wanted in check_program.faults(process):
+        raise LaunchError(f"{name} must be {wanted}")
+    values = words.fillings(order)
+    parameters = PARAMETERS if process.tmc_argument else PARAMETERS[:-1]
+    return ["/bin/sh", "-c", script(process), "sh", *(values[name] for name in parameters)]
 
 
 def find_program(name: str, working_directory: str, path: str | None = None) -> str:

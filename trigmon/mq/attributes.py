@@ -39,11 +39,11 @@ from trigmon.mq.enums import (
     SparkIsolation,
     SparkShort,
     SparkStart,
-    TmcArgument,
     TriggerControl,
     TriggerType,
     UnknownEnd,
     Usage,
+    YesNo,
     word,
 )
 from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
@@ -339,7 +339,8 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     appl_id: Annotated[str, Attribute("APPLICID", 2001, length=256)] = ""
     env_data: Annotated[str, Attribute("ENVRDATA", 2007, length=128)] = ""
     user_data: Annotated[str, Attribute("USERDATA", 2021, length=128)] = ""
-    tmc_argument: Annotated[TmcArgument, Attribute("TMCARG", words=_words(TmcArgument), ours=True)] = TmcArgument.YES
+    tmc_argument: Annotated[YesNo, Attribute("TMCARG", words=_words(YesNo), ours=True)] = YesNo.YES
+    shell: Annotated[YesNo, Attribute("SHELL", words=_words(YesNo), ours=True)] = YesNo.NO
     instances: Annotated[int, Attribute("INSTANCES", low=0, high=10_000, ours=True)] = 0
     coalesce: Annotated[Coalesce, Attribute("COALESCE", words=_words(Coalesce), ours=True)] = Coalesce.NO
     open_wait_s: Annotated[int, Attribute("OPENWAIT", ours=True)] = 0

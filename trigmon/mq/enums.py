@@ -61,8 +61,8 @@ class Coalesce(IntEnum):
     YES = 1
 
 
-class TmcArgument(IntEnum):
-    """Ours: whether a program gets the MQTMC2 as an argument, as MQ's monitors pass it."""
+class YesNo(IntEnum):
+    """Ours: whether a process asks for the MQTMC2 as an argument, or for a shell, as MQ's monitors have both."""
 
     NO = 0
     YES = 1

@@ -13,7 +13,7 @@ from trigmon.mqsc import reply_text
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.lexer import continues, is_nothing
-from trigmon.rules.runs.spark_ports import warning
+from trigmon.rules.runs.process_warnings import warnings
 
 Ask = Callable[[Call], Reply]
 Say = Callable[[str], None]
@@ -100,11 +100,11 @@ def _perform(command: Command, ask: Ask, say: Say) -> bool:
 
 
 def _warn(command: Command, ask: Ask, say: Say) -> None:
-    """Names a Spark driver that listens beyond loopback, behind the command that defines it."""
+    """Prints warnings about a process behind the command that defines it."""
     for call in command.calls:
-        if isinstance(call, Define | Alter) and any(name.startswith("spark_") for name in call.attributes):
+        if isinstance(call, Define | Alter) and call.object_type == "PROCESS":
             for row in all_rows(ask, Display(object_type="PROCESS", name=call.name)):
-                if text := warning(call.name, row):
+                for text in warnings(call.name, row):
                     _say_line(f"       : warning: {text}", say)
 
 

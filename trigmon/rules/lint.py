@@ -32,6 +32,7 @@ from trigmon.rules.remedies import quoted_text as _text
 from trigmon.rules.remedies import related as _related
 from trigmon.rules.runs import spark_ports
 from trigmon.rules.runs.check_program import path_words
+from trigmon.rules.runs.shell_text import for_a_shell, needs_shell
 
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000
@@ -344,11 +345,22 @@ def trailing_ampersand(given: Definitions) -> Iterator[Found]:
     """Yields processes whose ENVRDATA or APPLICID ends in ``&``."""
     for process in given.processes.values():
         ends = {"APPLICID": process.appl_id.rstrip(), "ENVRDATA": process.env_data.rstrip()}
-        words = [word for word, text in ends.items() if text.endswith("&")]
+        words = [word for word, text in ends.items() if text.endswith("&") and not process.shell]
         if words:
             without = " ".join(f"{word}({_text(ends[word].rstrip(' &'))})" for word in words)
             found = " ".join(f"{word}({_text(ends[word])})" for word in words)
             yield Found(ObjectType.PROCESS, process.name, found, f"ALTER PROCESS({_q(process.name)}) {without}")
+
+
+def needs_a_shell(given: Definitions) -> Iterator[Found]:
+    """Yields processes whose APPLICID or ENVRDATA has what only a shell understands."""
+    for process in given.processes.values():
+        if found := needs_shell(process):
+            texts = {"APPLICID": process.appl_id, "ENVRDATA": process.env_data}
+            other = {word: for_a_shell(text) for word, text in texts.items() if for_a_shell(text) != text}
+            changed = "".join(f" {word}({_text(text)})" for word, text in other.items())
+            remedy = f"ALTER PROCESS({_q(process.name)}) SHELL(YES){changed}"
+            yield Found(ObjectType.PROCESS, process.name, found, remedy)
 
 
 def placeholder_in_a_path(given: Definitions) -> Iterator[Found]:
@@ -402,6 +414,8 @@ RULES: dict[Rule, str] = {
     alias_to_nothing: "A program that opens the alias is refused (2082 or 2001).",
     trailing_ampersand: "IBM's way to say that the monitor shall not wait: no shell is run here, so in ENVRDATA it is"
     " dropped, and in APPLICID it is part of what is started.",
+    needs_a_shell: "No shell is run: the program gets it as an argument like others, or there is no such program."
+    " SHELL(YES) runs the text by sh -c, as MQ's monitor does.",
     placeholder_in_a_path: "A queue may be called .. or /ETC/PASSWD, and trigger data is any text: the path may lead"
     " out of its directory. As a word of its own the program can make a file's name of it.",
     spark_driver_open: "A program that reaches its ports runs code as its user, without a password. A cluster's"

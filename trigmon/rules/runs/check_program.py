@@ -18,6 +18,7 @@ from trigmon.mq.errors import AttrValueError
 from trigmon.rules.runs import check_spark
 from trigmon.rules.runs.check_spark import SECRET_NAME
 from trigmon.rules.runs.code_words import PLACEHOLDER, code_from_outside
+from trigmon.rules.runs.shell_text import for_a_shell, without_ampersand
 
 _CHOSEN_BY_OTHERS = re.compile(r"\{(queue|trigdata)\}")
 
@@ -44,7 +45,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 def environment_words(env_data: str) -> list[str]:
     """Returns ENVRDATA's words. A trailing ``&``, IBM's "do not wait", is dropped: nothing here waits anyway."""
-    return split_words(env_data.rstrip().removesuffix("&"))
+    return split_words(without_ampersand(env_data))
 
 
 def has_placeholder(words: list[str]) -> bool:
@@ -121,12 +122,20 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             wanted = f"words as a shell splits them ({str(error).lower()})"
         if not wanted and name in ("appl_id", "env_data"):
-            wanted = _run(process, name)
+            wanted = _in_shell(process, name) or _run(process, name)
         if wanted:
             found.append(name)
             yield name, wanted
     if not any(name.startswith("spark_") for name in found):
         yield from check_spark.contradictions(process)
+
+
+def _in_shell(process: Process, name: str) -> str:
+    """Returns what is wrong with a text for SHELL(YES): no value from outside becomes a part of it."""
+    text: str = getattr(process, name)
+    if not process.shell or process.appl_type != ApplType.UNIX or not PLACEHOLDER.search(text):
+        return ""
+    return f"a text without placeholders: a shell has the values as positional parameters, as in {for_a_shell(text)!r}"
 
 
 def _run(process: Process, name: str) -> str:
@@ -150,7 +159,7 @@ def check_process(process: Process, named: Collection[str]) -> None:
     """
     whole = any(name.startswith("spark_") or name == "appl_id" for name in named)
     for name, wanted in faults(process):
-        is_of_words = "tmc_argument" in named and name in ("appl_id", "env_data")
+        is_of_words = bool({"tmc_argument", "shell"} & {*named}) and name in ("appl_id", "env_data")
         if name in named or "appl_type" in named or is_of_words or (whole and name.startswith("spark_")):
             mqsc = ATTRIBUTES[ObjectType.PROCESS][name].mqsc
             value = ATTRIBUTES[ObjectType.PROCESS][name].write(getattr(process, name))

@@ -14,10 +14,9 @@ import ipaddress
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
-from trigmon.mq.attributes import ATTRIBUTES, Process
-from trigmon.mq.enums import ApplType, ObjectType, SparkDeployMode, SparkStart
+from trigmon.mq.attributes import Process
+from trigmon.mq.enums import ApplType, SparkDeployMode, SparkStart
 from trigmon.rules.runs import check_spark
 
 LOOPBACK = "127.0.0.1"
@@ -80,12 +79,10 @@ def open_to_others(process: Process) -> Iterator[str]:
     yield from (f"SPKCONF({each})" for each in opened(settings))
 
 
-def warning(name: str, attributes: Mapping[str, Any]) -> str:
+def warning(process: Process) -> str:
     """Returns the sentence for a person who defines such a process, "" where its driver is closed to others."""
-    table = ATTRIBUTES[ObjectType.PROCESS]
-    known = {key: table[key].read(value, name) for key, value in attributes.items() if key in table}
-    opened = " ".join(open_to_others(Process(name=name, **known)))
-    return f"PROCESS {name} has a Spark driver that other users can connect to: {opened}" if opened else ""
+    opened = " ".join(open_to_others(process))
+    return f"PROCESS {process.name} has a Spark driver that other users can connect to: {opened}" if opened else ""
 
 
 def closed(process: Process) -> tuple[str, str]:
