@@ -255,6 +255,13 @@ def test_the_spark_group_says_every_attribute_of_spark():
     assert {name for name in ATTRIBUTES[ObjectType.PROCESS] if name.startswith("spark_")} <= set(wanted.attributes)
 
 
+@pytest.mark.parametrize(("given", "below"), [(".", ""), ("jobs/daily", "jobs/daily"), ("./jobs/", "jobs")])
+def test_a_relative_working_directory_is_meant_from_the_directory_of_its_file(tmp_path: Path, given: str, below: str):
+    (tmp_path / "P.yaml").write_text(f"working_directory: {given}\n")
+    (wanted,) = read_files([tmp_path])
+    assert wanted.attributes["working_directory"] == str(tmp_path / below)
+
+
 def test_a_working_directory_that_is_named_is_meant_as_it_stands(tmp_path: Path):
     (tmp_path / "P.yaml").write_text("working_directory: /srv/jobs\n")
     (tmp_path / "Q.yaml").write_text('working_directory: ""\n')

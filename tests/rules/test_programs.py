@@ -24,6 +24,7 @@ WRONG = [
     ("unix", "appl_id", "APPLICID", "/opt/{queue}.sh", PROGRAM),
     ("unix", "appl_id", "APPLICID", "'' x", PROGRAM),
     ("unix", "env_data", "ENVRDATA", "it's", OPEN_QUOTE),
+    ("unix", "working_directory", "WORKDIR", ".", "an absolute path, or blank for the monitor's own directory"),
     ("spark", "appl_id", "APPLICID", '"load.py', OPEN_QUOTE),
     ("spark", "appl_id", "APPLICID", "{userdata}", SCRIPT),
     ("spark", "appl_id", "APPLICID", "--version", SCRIPT),

@@ -227,7 +227,9 @@ class _Item:
 
     def _set_defaults(self, attributes: dict[str, Any]) -> None:
         """Sets what a file means where it says nothing: its own directory, and a program without the MQTMC2."""
-        attributes.setdefault("working_directory", self.directory)
+        directory = attributes.setdefault("working_directory", self.directory)
+        if directory:  # a blank one is the monitor's own
+            attributes["working_directory"] = str(Path(self.directory, directory))
         attributes.setdefault("tmc_argument", YesNo.NO)
 
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:

@@ -47,7 +47,8 @@ def _by_shell(order: Order) -> list[str]:
     """Returns the words that run the definition's own text by a shell, with what comes from outside behind it."""
     process = replace(order.process, appl_id=order.trigger.appl_id, env_data=order.trigger.env_data)
     for name, wanted in check_program.faults(process):
-        raise LaunchError(f"{name} must be {wanted}")
+        if name in ("appl_id", "env_data"):
+            raise LaunchError(f"{name} must be {wanted}")
     values = words.fillings(order)
     parameters = PARAMETERS if process.tmc_argument else PARAMETERS[:-1]
     return ["/bin/sh", "-c", script(process), "sh", *(values[name] for name in parameters)]

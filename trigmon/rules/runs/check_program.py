@@ -198,6 +198,10 @@ def _options(words: list[str]) -> str:
     return f"words in which a placeholder is an option's value, --name={{trigdata}}, not {wrong[0]!r}" if wrong else ""
 
 
+def _directory(text: str) -> str:
+    return "" if not text or text.startswith("/") else "an absolute path, or blank for the monitor's own directory"
+
+
 def _user(text: str) -> str:
     if text and (not _USER.fullmatch(text) or text.lower() == "root"):
         return "the name of a user, no number, and never root"
@@ -213,6 +217,7 @@ def _secrets(text: str) -> str:
 
 
 _OURS: dict[str, Callable[[str], str]] = {
+    "working_directory": _directory,
     "run_as": _user,
     "secrets": _secrets,
     "spark_conf": _settings,
