@@ -10,6 +10,7 @@ socket    ``NAME/mq.sock`` in the runtime directory, a directory a queue manager
 runtime   ``$TRIGMON_RUNTIME``, else ``$TRIGMON_HOME/.run``, else systemd's ``$RUNTIME_DIRECTORY``
           (``/run/trigmon``), else ``$XDG_RUNTIME_DIR/trigmon``, else ``/run/trigmon`` for root and
           ``/tmp/trigmon-UID`` for others
+default   ``$XDG_CONFIG_HOME/trigmon/qmgr``, else ``~/.config/trigmon/qmgr``: the name that ``trigmon use`` has written
 ========  ===========================================================================================
 """
 
@@ -112,6 +113,20 @@ def key_group(path: str | Path) -> str:
         except KeyError:
             return str(found.st_gid)
     return ""
+
+
+def default_qmgr_file() -> Path:
+    """Returns the file with the name of the queue manager that this user means by default; it need not exist."""
+    config_home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(config_home) / "trigmon" / "qmgr"
+
+
+def default_qmgr() -> str:
+    """Returns the queue manager that this user means by default; empty where none was chosen."""
+    try:
+        return default_qmgr_file().read_text().strip()
+    except (OSError, RuntimeError, ValueError):  # no file, no home directory, no text
+        return ""
 
 
 def running() -> list[str]:

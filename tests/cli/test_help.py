@@ -14,7 +14,7 @@ from trigmon.cli.main import COMMANDS, cli
 
 PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
-    *("status", "explain", "group"),
+    *("status", "explain", "use", "group"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
 }
 

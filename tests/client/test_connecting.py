@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import trigmon
+from tests.cli.conftest import run_cli
 from tests.client.conftest import WELCOME
 from tests.daemons import define
 from trigmon import paths
@@ -26,6 +27,7 @@ def nowhere(tmp_path, monkeypatch):
     for name in ("TRIGMON_QMGR", "TRIGMON_QMGR_NAME", "TRIGMON_CONFIG", "TRIGMON_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TRIGMON_RUNTIME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path
 
 
@@ -126,6 +128,40 @@ def test_without_any_name_the_only_one_running_is_meant(nowhere):
 def test_with_several_running_one_has_to_be_named(nowhere):
     with listen(nowhere, "ONE"), listen(nowhere, "TWO"), pytest.raises(trigmon.QMgrNameError, match="ONE, TWO"):
         default_address()
+
+
+def use(*arguments):
+    used = run_cli("use", *arguments)
+    assert used.exit_code == 0, used.stderr
+    return used.stdout
+
+
+def test_the_chosen_one_is_meant_however_many_run(nowhere):
+    use("TWO")
+    assert default_address() == "TWO"
+    with listen(nowhere, "ONE"), listen(nowhere, "TWO"):
+        assert default_address() == "TWO"
+        assert use().startswith("TWO is meant by default (")
+        assert use("--none").startswith("no queue manager is chosen")
+        with pytest.raises(
+            trigmon.QMgrNameError, match=r"ONE, TWO \(trigmon use NAME, --qmgr NAME or TRIGMON_QMGR_NAME"
+        ):
+            default_address()
+
+
+def test_a_variable_and_a_file_for_this_call_come_before_the_chosen_one(nowhere, monkeypatch):
+    use("CHOSEN")
+    (nowhere / "mine.yaml").write_text("qmgr: {name: CONFIGURED}\n")
+    monkeypatch.setenv("TRIGMON_CONFIG", str(nowhere / "mine.yaml"))
+    assert default_address() == "CONFIGURED"
+    monkeypatch.setenv("TRIGMON_QMGR_NAME", "NAMED")
+    assert default_address() == "NAMED"
+
+
+def test_what_is_no_name_is_not_chosen(nowhere):
+    assert "is no name of a queue manager" in run_cli("use", "two words").stderr
+    assert run_cli("use", "QM1", "--none").exit_code == 2
+    assert not paths.default_qmgr_file().exists()
 
 
 def test_with_none_running_the_default_name_is_not_available(nowhere):

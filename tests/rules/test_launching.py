@@ -796,6 +796,21 @@ def test_resume_closes_the_breaker_starts_what_waits_and_counts_anew(ledger):
     assert ledger.did(Pauses()).rows == []
 
 
+def test_to_resume_everything_closes_each_breaker_and_leaves_what_a_person_paused(ledger):
+    ledger.process(breaker=2)
+    ledger.put()
+    loop(ledger, 2)
+    waits = ledger.next()
+    ledger.did(Pause(what="queue", name="Q2"), "operator")
+    ledger.did(Resume(what="everything"), "operator")
+    assert [pause["name"] for pause in ledger.did(Pauses()).rows] == ["Q2"]
+    assert ledger.start()[0] == [waits["run_id"]]
+    ledger.exit(waits["run_id"])
+    assert [pause["name"] for pause in ledger.did(Pauses()).rows] == ["Q2"]
+    refused = ledger.do(Resume(what="everything"), "operator")
+    assert refused.about == "nothing is held, and not everything is paused"
+
+
 def test_the_breaker_outlives_a_restart_and_so_does_what_was_counted(ledger):
     ledger.process(breaker=3)
     ledger.put()

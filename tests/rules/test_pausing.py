@@ -173,7 +173,7 @@ def test_who_paused_first_is_not_overwritten_and_what_is_not_paused_cannot_be_re
     assert refused.about.startswith("queue Q paused by alice since ")
     assert world.did(Pauses()).rows[0]["by"] == "alice"
     assert world.do(Resume(what="process", name="P")).about == "process P is not paused"
-    assert world.do(Resume(what="everything")).about == "everything is not paused"
+    assert world.do(Resume(what="everything")).about == "nothing is held, and not everything is paused"
 
 
 @pytest.mark.parametrize(

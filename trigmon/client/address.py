@@ -104,18 +104,20 @@ def default_address() -> str:
 
     Raises SettingsError for a configuration file that cannot be used.
     """
-    if named := os.environ.get("TRIGMON_QMGR") or _configured():
+    if named := os.environ.get("TRIGMON_QMGR") or os.environ.get("TRIGMON_QMGR_NAME"):
+        return named
+    # A file that somebody names for this call comes before the choice for all calls, the machine's own behind it.
+    if named := (os.environ.get("TRIGMON_CONFIG") and _configured()) or paths.default_qmgr() or _configured():
         return named
     running = paths.running()
     if len(running) > 1:
-        raise QMgrNameError(f"several queue managers are running, so say which: {', '.join(running)}")
+        which = f"say which: {', '.join(running)} (trigmon use NAME, --qmgr NAME or TRIGMON_QMGR_NAME)"
+        raise QMgrNameError(f"several queue managers are running, so {which}")
     return running[0] if running else paths.DEFAULT_QMGR
 
 
 def _configured() -> str:
-    """Returns the name that a variable or a configuration file of this machine gives, not the shipped default."""
-    if named := os.environ.get("TRIGMON_QMGR_NAME"):
-        return named
+    """Returns the name that a configuration file of this machine gives, not the shipped default."""
     if not (os.environ.get("TRIGMON_CONFIG") or SYSTEM_CONFIG.exists()):
         return ""
     # Only who names nobody on a configured machine pays for pydantic; a started program has TRIGMON_QMGR.

@@ -48,15 +48,18 @@ def decide_pause(call: Pause, facts: WorldFacts, found: Found | None, now: int, 
 
 
 def decide_resume(call: Resume, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Resumes starting, as far as no other pause concerns it."""
+    """Resumes starting, as far as no other pause concerns it: everything also means what the breaker holds."""
     what, name = _subject(call, facts)
-    before = _pause_of(what, name, facts)
-    if before is None:
-        raise CommandFailed(f"{what} {name}".rstrip() + " is not paused")
-    changes: list[AnyChange] = [DropPause(what, name)]
-    if before.is_breaker:  # what was counted against it begins anew
-        changes += [SetCause(Cause(each.slot, name)) for each in facts.causes if each.q_name == name]
-    return Decision(Done(), changes, events=(_resumed(before, facts),))
+    ended = [pause for pause in (_pause_of(what, name, facts),) if pause is not None]
+    if what == EVERYTHING:
+        ended += [pause for pause in facts.pauses if pause.is_breaker]
+    if not ended:
+        nothing = "nothing is held, and not everything is paused"
+        raise CommandFailed(nothing if what == EVERYTHING else f"{what} {name} is not paused")
+    changes: list[AnyChange] = [DropPause(pause.what, pause.name) for pause in ended]
+    held = {pause.name for pause in ended if pause.is_breaker}  # what was counted against them begins anew
+    changes += [SetCause(Cause(each.slot, each.q_name)) for each in facts.causes if each.q_name in held]
+    return Decision(Done(), changes, events=tuple(_resumed(pause, facts) for pause in ended))
 
 
 def forget_failures(process_name: str, facts: WideFacts) -> Decision:
