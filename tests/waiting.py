@@ -1,11 +1,14 @@
-"""Waiting for what another process or thread brings about, as short as it takes and never for ever."""
+"""Waiting for what another process or thread brings about, as short as it takes and never for ever.
+
+The deadline guards against hanging alone: a busy machine takes many times as long as a quiet one.
+"""
 
 from __future__ import annotations
 
 import time
 
 
-def until(found, timeout_s=60.0):
+def until(found, timeout_s=600.0):
     """Returns what ``found()`` returns as soon as that is true."""
     deadline = time.monotonic() + timeout_s
     while not (value := found()):

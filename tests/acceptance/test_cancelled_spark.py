@@ -43,10 +43,10 @@ def test_a_cancelled_run_leaves_no_process_of_its_spark_application(daemon, tmp_
         define(qm, "WORK", process_name="JOB", trigger_control="on", trigger_type="every", initiation_q_name=INITQ)
         queue_manager.wait_for_event("monitor serves")
         qm.put("WORK", b"go")
-        until(works.exists, 120)
+        until(works.exists)
         (run,) = qm.call(Runs()).rows
         assert len(processes.of_run(run["run_id"])) >= 3  # bash or spark-submit's Java, the driver's Python, a worker
         qm.call(CancelRun(run_id=run["run_id"], reason="the wrong day"))
-        (ended,) = until(lambda: qm.call(Runs(where={"state": "cancelled"})).rows, 60)
+        (ended,) = until(lambda: qm.call(Runs(where={"state": "cancelled"})).rows)
         assert ended["cancel_reason"] == "the wrong day"
-        until(lambda: not processes.of_run(run["run_id"]), 30)
+        until(lambda: not processes.of_run(run["run_id"]))

@@ -192,12 +192,12 @@ def test_a_trigger_starts_the_getting_program_again_when_it_was_killed(daemon, m
     machine = GroupsMachine(daemon, "message")
     argv = [sys.executable, str(PUT), "--groups", "2", "--messages", "150", "--unit", "3"]
     with subprocess.Popen(argv, env=daemon.env) as putting, daemon.connect() as qm:
-        until(lambda: depth(qm, "GROUPS.DONE") > 20, 60)
+        until(lambda: depth(qm, "GROUPS.DONE") > 20)
         (run,) = qm.call(Runs(where={"q_name": "GROUPS.IN"})).rows
         os.kill(run["pid"], signal.SIGKILL)
         assert putting.wait(60) == 0
-        until(lambda: depth(qm, "GROUPS.DONE") == 300, 60)
-        until(lambda: not machine.left(), 60)
+        until(lambda: depth(qm, "GROUPS.DONE") == 300)
+        until(lambda: not machine.left())
         runs = qm.call(Runs(where={"q_name": "GROUPS.IN"})).rows
     assert len(runs) > 1
     assert machine.done() == [f"group {group}, message {number}" for group in (1, 2) for number in range(1, 151)]

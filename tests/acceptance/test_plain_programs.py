@@ -44,7 +44,7 @@ assert not rest, rest
 print("out", dict(options)["--out"])
 """
 PROGRAMS = {"argparse": ARGPARSE, "click": CLICK, "getopt": GETOPT}
-WAIT_S = 60
+WAIT_S = 600
 
 
 @pytest.fixture

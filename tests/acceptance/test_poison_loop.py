@@ -27,7 +27,7 @@ with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared"
         print("price", json.loads(order.data)["price"], flush=True)
         qm.commit()
 """
-WAIT_S = 60
+WAIT_S = 600
 
 
 def test_the_loop_of_a_poisonous_message_is_stopped_diagnosed_in_words_and_cured(daemon, tmp_path):

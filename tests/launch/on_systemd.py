@@ -261,7 +261,7 @@ def test_a_keeper_that_ends_at_once_leaves_no_unit_of_a_run_whose_end_is_written
         machine.shell("r", "sleep 60 & sleep 60; :")
         machine.wait_for("started", "r")
         machine.end()
-        until(lambda: not units(), 10)
+        until(lambda: not units())
 
 
 class TestSystemdChanges:

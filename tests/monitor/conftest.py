@@ -14,7 +14,7 @@ from trigmon.monitor import monitor
 from trigmon.monitor.child_process import Limits
 from trigmon.mq.calls import Alter, Display, Runs
 
-WAIT_S = 20.0
+WAIT_S = 600.0
 
 
 class Stage:

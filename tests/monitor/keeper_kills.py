@@ -76,7 +76,7 @@ class Siege:
         self.monitor.wait(20)
         self.log.close()
         self.qm.disconnect()
-        until(lambda: not list(self.keepers()), 30)
+        until(lambda: not list(self.keepers()))
         self.disk.__exit__()
 
     def put(self, count):

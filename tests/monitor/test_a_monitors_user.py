@@ -160,7 +160,7 @@ class ThreeUserMachine:
         return self.connection.call(Runs(where=where)).rows
 
     def wait_for_ends(self, count):
-        until(lambda: len(self.rows(state="exited")) >= count, 60)
+        until(lambda: len(self.rows(state="exited")) >= count)
 
     def ambient(self):
         """What a process would inherit, that a thread of the monitor's executes."""

@@ -190,6 +190,6 @@ def test_a_queue_with_ten_thousand_triggers_that_wait_keeps_no_other_queue_waiti
     stage.watch()
     for _ in range(11):
         stage.qm.put_many(flooded, [b"x"] * 1000)
-    until(lambda: not stage.qm.call(Display(object_type="QLOCAL", name=stage.initq)).rows[0]["current_q_depth"], 60)
+    until(lambda: not stage.qm.call(Display(object_type="QLOCAL", name=stage.initq)).rows[0]["current_q_depth"])
     stage.qm.put(other, b"one")
     stage.wait_for(q_name=other, state="exited")

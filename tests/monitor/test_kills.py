@@ -20,7 +20,7 @@ from trigmon.launch.keeper_client import Keepers
 from trigmon.mq.calls import Display, Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-WAIT_S = 60.0
+WAIT_S = 600.0
 OPEN = ("held", "due", "started")
 
 

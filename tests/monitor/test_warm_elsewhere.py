@@ -69,7 +69,7 @@ def test_one_that_dies_ends_its_runs_and_is_reported_and_others_wait_until_it_is
     server.kill()
     machine.daemon.wait_for_event("external Spark Connect server does not answer", 30)
     machine.qm.put("JOB.Q", b"go")
-    waits = until(lambda: next((run for run in machine.runs(state="due") if run["why"]), None), 60)
+    waits = until(lambda: next((run for run in machine.runs(state="due") if run["why"]), None))
     reported = server.url.partition("/;")[0]
     assert waits["why"].startswith(f"{reported} does not answer: ")
     lost = ended(machine, run["run_id"])
@@ -86,4 +86,4 @@ def test_one_that_dies_ends_its_runs_and_is_reported_and_others_wait_until_it_is
 
 def test_the_monitor_leaves_no_session_there(machine, server):
     machine.daemon.stop()
-    assert until(lambda: machine.sessions(server) == -1, 30)
+    assert until(lambda: machine.sessions(server) == -1)

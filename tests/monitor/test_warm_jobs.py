@@ -104,7 +104,7 @@ def put_and_wait(machine, q_name):
     """Returns the notes of the run that a message starts; it must end well."""
     before = len(of_queue(machine, q_name))
     machine.qm.put(q_name, b"go")
-    run = until(lambda: next((run for run in of_queue(machine, q_name)[before:] if run["end_ms"]), None), 120)
+    run = until(lambda: next((run for run in of_queue(machine, q_name)[before:] if run["end_ms"]), None))
     assert run["exit_status"] == 0, run["stderr_tail"]
     return machine.wait_for_line(run["run_id"], "there")
 
@@ -138,7 +138,7 @@ def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_mess
     arguments = f"{machine.notes} {table}"
     queue = machine.job(beginning=DRAINS, name="drains", trigger_type="first", spark_arguments=arguments)
     machine.qm.put_many(queue, [b"%d" % n for n in range(100)])
-    (run,) = until(lambda: of_queue(machine, queue), 60)
+    (run,) = until(lambda: of_queue(machine, queue))
     line = machine.wait_for_line(run["run_id"], "rows")
     assert (line["rows"], line["batches"]) == (100, 3)
 
@@ -149,20 +149,20 @@ def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_mess
     def progress():
         return record().get("progress") or {}
 
-    until(lambda: progress().get("rows_written", 0) >= 100, 60)
+    until(lambda: progress().get("rows_written", 0) >= 100)
     before = progress()
     assert before["tasks_done"] == before["tasks"] > 0
     assert before["stages_done"] == before["stages"] > 0
     assert record()["ui"] == machine.wait_until_there().ui
     monitor = machine.daemon.events("monitor started")[-1]["pid"]
     os.kill(monitor, signal.SIGKILL)
-    until(lambda: machine.daemon.events("Spark Connect server found"), 60)
+    until(lambda: machine.daemon.events("Spark Connect server found"))
     (machine.notes / "more").touch()
     assert machine.wait_for_line(run["run_id"], "again")["again"] == 3
-    until(lambda: progress()["tasks_done"] > before["tasks_done"], 60)
+    until(lambda: progress()["tasks_done"] > before["tasks_done"])
     assert "tasks" in machine.daemon.trigmon("runs", "show", run["run_id"]).stdout
     (machine.notes / "enough").touch()
-    ended = until(lambda: run if (run := record())["end_ms"] else None, 90)
+    ended = until(lambda: run if (run := record())["end_ms"] else None)
     assert (ended["state"], ended["exit_status"], ended["committed"], ended["batches"]) == ("exited", 0, 100, 3)
     shown = json.loads(machine.daemon.trigmon("runs", "show", run["run_id"], "--output", "json").stdout)
     assert shown["submit_s"] >= 0
@@ -171,8 +171,8 @@ def test_a_drain_is_followed_found_again_by_the_next_monitor_and_takes_each_mess
     assert depth(machine.qm, queue) == 0
     assert machine.qm.reservations(queue) == []
     server = machine.wait_until_there()
-    until(lambda: not machine.shelf.session(run["run_id"]), 60)
-    until(lambda: machine.sessions(server) == 0, 60)
+    until(lambda: not machine.shelf.session(run["run_id"]))
+    until(lambda: machine.sessions(server) == 0)
     assert [one["run_id"] for one in machine.runs() if one["q_name"] == queue] == [
         run["run_id"]
     ]  # nothing triggered again

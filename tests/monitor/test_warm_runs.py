@@ -46,7 +46,7 @@ def nothing_goes_on(request):
 
 def test_a_run_that_comes_before_its_server_is_warm_waits_and_says_so_and_runs(machine):
     machine.qm.put("JOB.Q", b"go")
-    (waits,) = until(lambda: [run for run in machine.runs() if run["why"]], 60)
+    (waits,) = until(lambda: [run for run in machine.runs() if run["why"]])
     assert (waits["state"], waits["why"]) == ("due", "its Spark Connect server does not answer yet")
     server = machine.wait_until_there()
     (run,) = machine.wait_for_runs(state="exited")
@@ -118,9 +118,9 @@ def test_a_monitor_that_is_killed_leaves_runs_and_server_to_the_next_which_relea
     os.kill(dies["pid"], signal.SIGKILL)
     until(lambda: run_directory.read_exit(Path(dies["directory"])))
     os.kill(monitor, signal.SIGKILL)
-    until(lambda: machine.daemon.events("Spark Connect server found"), 60)
+    until(lambda: machine.daemon.events("Spark Connect server found"))
     assert ended(machine, dies["run_id"])["signal"] == signal.SIGKILL
-    until(lambda: not machine.works(server, dies["run_id"]), 60)
+    until(lambda: not machine.works(server, dies["run_id"]))
     assert machine.works(server, lives["run_id"])
     machine.qm.call(CancelRun(run_id=lives["run_id"]))
     assert ended(machine, lives["run_id"])["state"] == "cancelled"
@@ -142,7 +142,7 @@ def test_the_end_of_the_server_ends_its_runs_and_another_one_comes_for_those_tha
     machine.qm.put("JOB.Q", b"go")
     other = machine.wait_until_there(besides={server.server_id})
     assert other.server_id != server.server_id
-    last = until(lambda: machine.runs()[-1] if machine.runs()[-1]["end_ms"] else None, 90)
+    last = until(lambda: machine.runs()[-1] if machine.runs()[-1]["end_ms"] else None)
     assert last["exit_status"] == 0, last
     assert [each.server_id for each in machine.shelf.all_servers()] == [other.server_id]
     assert is_left_alone(machine, other, last["run_id"])
@@ -152,4 +152,4 @@ def test_with_the_monitor_its_server_goes_too(machine):
     (server,) = machine.shelf.all_servers()
     pid = machine.pid(server)
     machine.daemon.stop()
-    until(lambda: run_directory.start_ticks(pid) == 0, 60)
+    until(lambda: run_directory.start_ticks(pid) == 0)

@@ -112,7 +112,7 @@ class Chaos:
         started = self.machine.daemon.events("monitor started")
         with suppress(ProcessLookupError):
             os.kill(started[-1]["pid"], signal.SIGKILL)
-        until(lambda: len(self.machine.daemon.events("monitor started")) > len(started), 60)
+        until(lambda: len(self.machine.daemon.events("monitor started")) > len(started))
 
     def look_at_memory(self):
         rss = [connect_server.rss_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
@@ -124,9 +124,9 @@ class Chaos:
         assert {run["state"] for run in runs} <= ENDED
         assert len(runs) >= self.before + self.runs
         server = self.machine.wait_until_there(besides=self.gone())
-        until(lambda: not list(self.machine.shelf.all_sessions()), 60)
-        until(lambda: not self.machine.jobs(server), 60)
-        until(lambda: self.machine.sessions(server) == 0, 60)
+        until(lambda: not list(self.machine.shelf.all_sessions()))
+        until(lambda: not self.machine.jobs(server))
+        until(lambda: self.machine.sessions(server) == 0)
         assert self.largest_rss < most_rss
 
     def gone(self):

@@ -17,7 +17,7 @@ from trigmon.mq.calls import Runs
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 WARM_S = 500.0
-RUN_S = 120.0
+RUN_S = 600.0
 
 NOTE = """\
 import json, os, sys, time
@@ -147,7 +147,7 @@ class WarmMachine:
         ]
         self.daemon.end()
         for pid in pids:
-            until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or run_directory.start_ticks(pid) == 0, 40)
+            until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or run_directory.start_ticks(pid) == 0)
 
 
 def begin_endless(machine, server=None):
@@ -157,17 +157,17 @@ def begin_endless(machine, server=None):
     run_id = until(lambda: next((run["run_id"] for run in machine.runs() if run["run_id"] not in before), None))
     machine.wait_for_line(run_id, "began")
     server = server or machine.wait_until_there()
-    until(lambda: machine.works(server, run_id), 60)
+    until(lambda: machine.works(server, run_id))
     return machine.runs(run_id=run_id)[0]
 
 
 def ended(machine, run_id):
     """Waits for the end of a run and returns its record."""
-    return until(lambda: next((run for run in machine.runs(run_id=run_id) if run["end_ms"]), None), 90)
+    return until(lambda: next((run for run in machine.runs(run_id=run_id) if run["end_ms"]), None))
 
 
 def is_left_alone(machine, server, run_id):
     """Waits until no query of the run is active, and no session is left but that of the health check."""
-    until(lambda: not machine.works(server, run_id), 30)
-    until(lambda: not machine.shelf.session(run_id), 30)
-    return until(lambda: machine.sessions(server) == 0, 60)
+    until(lambda: not machine.works(server, run_id))
+    until(lambda: not machine.shelf.session(run_id))
+    return until(lambda: machine.sessions(server) == 0)

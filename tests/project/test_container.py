@@ -34,7 +34,7 @@ mount --bind "$1" /var/lib && mount --bind "$2" /run && mkdir -p /var/lib/trigmo
 shift 2
 exec "$@"
 """
-WAIT_S = 60.0
+WAIT_S = 600.0
 
 
 def tool():

@@ -259,7 +259,7 @@ class TestAMemberThatTakesLongToStart:
         os.close(reading)
         with os.fdopen(objects, "w") as writing:
             began_s = time.monotonic()
-            until(lambda: time.monotonic() > began_s + 3)
+            until(lambda: len(group_of(first)["members"]) == 2 and time.monotonic() > began_s + 3)
             assert [row["state"] for row in group_of(first)["members"]] == ["serving", "serving"]
             writing.write("- qlocal: Q1\n")
         slow.wait_until_ready()

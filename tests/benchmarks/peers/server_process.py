@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-READY_S = 60.0
+READY_S = 600.0
 END_S = 20.0
 _PR_SET_PDEATHSIG = 1
 _MORE_PLACES = "/usr/local/sbin:/usr/sbin:/sbin"

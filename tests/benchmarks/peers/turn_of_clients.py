@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from array import array
 from collections.abc import Callable, Sequence
@@ -114,6 +115,7 @@ class Workload:
 
 def _client(peer: Peer, workload: Workload, barrier: Barrier, link: Connection) -> None:
     end_with_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the command's own handler would wait for a lock of the barrier
     try:
         client = peer.connect(UNITS if workload.operation == "unit" else QUEUE)
         call, clock, waits = workload.call_of(client), time.perf_counter, array("d")

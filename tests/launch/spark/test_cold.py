@@ -179,7 +179,7 @@ def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave
     it.launcher.tend()
     maker = it.launcher.maker
     try:
-        until(lambda: _at_work(it.directory), 120)
+        until(lambda: _at_work(it.directory))
         assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in (maker.pid, *_at_work(it.directory))] == [19, 19]
         assert os.getsid(maker.pid) == maker.pid
     finally:

@@ -109,7 +109,7 @@ def driver_of(cluster, run):
 def test_a_driver_on_a_worker_serves_its_queue_is_followed_and_ends_its_run(job, cluster):
     job = job()
     job.wait_until_it_works()
-    seen = until(lambda: run if (run := job.record()).get("progress", {}).get("tasks_done") else None, 60)
+    seen = until(lambda: run if (run := job.record()).get("progress", {}).get("tasks_done") else None)
     assert seen["state"] == "drained"  # the driver's own connections name the run
     assert seen["application_id"] in [app["id"] for app in cluster.state()["activeapps"]]
     assert seen["ui"].startswith("http://127.0.0.1:")
@@ -142,8 +142,8 @@ def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
     run = job.ended()
     assert (run["state"], run["cancel_reason"]) == ("cancelled", "the wrong day")
     assert driver_of(cluster, run)["state"] == "KILLED"
-    until(lambda: run["application_id"] not in [app["id"] for app in cluster.state()["activeapps"]], 30)
-    until(lambda: not processes.of_run(run["run_id"]), 30)
+    until(lambda: run["application_id"] not in [app["id"] for app in cluster.state()["activeapps"]])
+    until(lambda: not processes.of_run(run["run_id"]))
 
 
 @pytest.mark.slow
