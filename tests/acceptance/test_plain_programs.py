@@ -175,3 +175,20 @@ def test_one_bad_message_of_thirty_is_put_aside_alone(daemon, tmp_path):
     assert json.loads(aside)["data"] == "no JSON"
     printed = "".join(execute(f"trigmon runs logs {run['run_id']}", tmp_path, queue_manager) for run in runs)
     assert set(printed.splitlines()) >= {f"an order for {number}" for number in range(30) if number != 9}
+
+
+def test_a_relative_working_directory_is_where_the_program_runs_beside_its_definition(start, tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "job.py").write_text("import os\nprint(os.getcwd())\n")
+    run = start(f"{sys.executable} job.py", "  working_directory: jobs")
+    assert start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout == f"{tmp_path / 'jobs'}\n"
+
+
+def test_the_environment_of_its_definition_reaches_a_program(start, tmp_path):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "named"
+    program.write_text('#!/bin/sh\necho "$TABLE of $TRIGMON_QNAME"\n')
+    program.chmod(0o755)
+    more = f"  environment: {{TABLE: two words, PATH: {tmp_path / 'bin'}:/usr/bin:/bin}}"
+    run = start("named", more)
+    assert start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout == "two words of PLAIN.IN\n"

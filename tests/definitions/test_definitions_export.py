@@ -109,6 +109,26 @@ def test_what_a_group_could_not_say_to_the_letter_stays_flat():
     assert item["spark_arguments"] == "a   b"
 
 
+def test_a_working_directory_goes_out_as_it_is_meant_and_loads_back_equal_from_anywhere(tmp_path):
+    here = InProcess()
+    for step in plan(
+        read_text("- process: A\n  working_directory: jobs\n- process: B\n", directory=tmp_path), here.rows()
+    ):
+        here(step.call)
+    here(Define(object_type="PROCESS", name="C"))
+    text = yaml_text(here.rows())
+    assert [row.get("working_directory") for row in here.rows("PROCESS")][:3] == [f"{tmp_path}/jobs", str(tmp_path), ""]
+    assert plan(read_text(text, directory=tmp_path / "other"), here.rows()) == []
+
+
+def test_the_environment_of_a_program_goes_out_beside_its_other_attributes_and_loads_back_equal():
+    here = InProcess()
+    here(Define(object_type="PROCESS", name="P", attributes={"spark_environment": "A=b 'C=d e'"}))
+    text = yaml_text(here.rows("PROCESS"))
+    assert yaml12.load(text).value[0]["environment"] == {"A": "b", "C": "d e"}
+    assert plan(read_text(text), here.rows()) == []
+
+
 def test_system_objects_are_written_when_asked_for():
     rows = InProcess().rows("queue")
     assert yaml_text(rows) == "[]\n"

@@ -262,6 +262,18 @@ def test_a_relative_working_directory_is_meant_from_the_directory_of_its_file(tm
     assert wanted.attributes["working_directory"] == str(tmp_path / below)
 
 
+def test_the_environment_of_any_process_is_one_attribute(tmp_path: Path):
+    (tmp_path / "P.yaml").write_text("environment:\n  DAY: 012\n  WORDS: two words\n")
+    (wanted,) = read_files([tmp_path])
+    assert wanted.attributes["spark_environment"] == "DAY=012 'WORDS=two words'"
+    (tmp_path / "P.yaml").write_text("environment: {A: b}\nspark: {environment: {A: c}}\n")
+    with pytest.raises(DefinitionError, match="spark_environment is set twice"):
+        read_files([tmp_path])
+    (tmp_path / "P.yaml").write_text("environment:\n  TRIGMON_RUN: b\n")
+    with pytest.raises(DefinitionError, match=r"P\.yaml:1: .*other variables than TRIGMON_RUN"):
+        read_files([tmp_path])
+
+
 def test_a_working_directory_that_is_named_is_meant_as_it_stands(tmp_path: Path):
     (tmp_path / "P.yaml").write_text("working_directory: /srv/jobs\n")
     (tmp_path / "Q.yaml").write_text('working_directory: ""\n')

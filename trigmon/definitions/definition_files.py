@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from trigmon import files, yaml12
 from trigmon.definitions.object_models import (
+    GROUPS,
     LATER_KEYS,
     LATER_OBJECTS,
     MODELS,
@@ -197,7 +198,7 @@ class _Item:
                 location = (keys.get(str(one["loc"][0]), one["loc"][0]), *one["loc"][1:])
                 self._problem(location, one["type"], one["msg"])
             return {}
-        attributes = {name: getattr(model, name) for name in keys if name not in ("spark", "launch")}
+        attributes = {name: getattr(model, name) for name in keys if name not in GROUPS}
         if self.which is ObjectType.PROCESS:
             self._add_groups(model, attributes)
             self._set_defaults(attributes)
@@ -216,7 +217,8 @@ class _Item:
         return keys
 
     def _add_groups(self, model: Any, attributes: dict[str, Any]) -> None:
-        for group in (model.spark, model.launch):
+        variables = None if model.environment is None else SparkGroup.model_validate({"environment": model.environment})
+        for group in (model.spark, variables, model.launch):
             for name, value in (group.attributes() if group else {}).items():
                 if name in attributes:
                     self._add((), f"{name} is set twice: alone, and in its group")
@@ -238,6 +240,8 @@ class _Item:
             attribute = ATTRIBUTES[self.which][name]
             value = attribute.write(attributes.get(name, attribute.default))
             location = (keys[name],) if name in keys else _in_group(name)
+            if name == "spark_environment" and "environment" in keys:
+                location = ("environment",)
             self._add(location, f"{name} must be {wanted}, not {value or 'blank'}")
 
     def _problem(self, location: tuple[Any, ...], kind: str, message: str) -> None:

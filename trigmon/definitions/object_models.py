@@ -42,6 +42,9 @@ LATER_KEYS = {"spark": ("reservation",), "qlocal": ("indxtype",), "qmodel": ("in
 
 LATER_OBJECTS = ("service",)
 
+GROUPS = ("spark", "launch", "environment")
+"""Keys of a process that hold others: ``environment`` is the one of ``spark:``, for every type of program."""
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -158,7 +161,7 @@ def keys_of(which: ObjectType) -> list[str]:
     """Returns every key a file may use for an object of this type, for the nearest one to a wrong key."""
     table = ATTRIBUTES[which]
     keys = [name for a in table.values() if not a.read_only for name in (a.name, a.mqsc.lower())]
-    return keys + (["spark", "launch"] if which is ObjectType.PROCESS else [])
+    return keys + ([*GROUPS] if which is ObjectType.PROCESS else [])
 
 
 def _reader(attribute: Attribute) -> Callable[[object], Any]:
@@ -177,7 +180,7 @@ def _reader(attribute: Attribute) -> Callable[[object], Any]:
 def is_text(which: ObjectType, name: str) -> bool:
     """Returns whether the value of this long name, or group, is text as written: 012 and 1.10 are no numbers."""
     attribute = ATTRIBUTES[which].get(name)
-    return name == "spark" if attribute is None else attribute.is_text
+    return name in ("spark", "environment") if attribute is None else attribute.is_text
 
 
 def _model(which: ObjectType) -> type[BaseModel]:
@@ -187,7 +190,8 @@ def _model(which: ObjectType) -> type[BaseModel]:
         if not attribute.read_only
     }
     if which is ObjectType.PROCESS:
-        fields |= {"spark": (SparkGroup | None, None), "launch": (LaunchGroup | None, None)}
+        groups: dict[str, Any] = {"spark": SparkGroup, "launch": LaunchGroup, "environment": dict[str, Word]}
+        fields |= {name: (group | None, None) for name, group in groups.items()}
     return create_model(f"{which.name.title()}File", __base__=_Strict, **fields)
 
 

@@ -55,7 +55,9 @@ def _item(row: Row, default_object: Row, everything: bool) -> dict[str, Any]:
         if everything or value != plain_default or default_object.get(attribute.name, plain_default) != value:
             values[attribute.name] = value
     group = spark_group(values) if which is ObjectType.PROCESS else None
-    if group:
+    if group and set(group) == {"environment"}:
+        values = {name: value for name, value in values.items() if name != "spark_environment"} | group
+    elif group:
         values = {name: value for name, value in values.items() if not name.startswith("spark_")} | {"spark": group}
     if which is ObjectType.PROCESS:
         # A file that says nothing means its own directory, and a program without the MQTMC2.

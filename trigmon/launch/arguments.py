@@ -10,8 +10,9 @@ import unicodedata
 from collections.abc import Callable
 
 from trigmon.launch.launch_plan import LaunchError, Order
+from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage, pack_tmc2
-from trigmon.rules.runs import check_program
+from trigmon.rules.runs import check_program, check_spark
 from trigmon.rules.runs.code_words import PLACEHOLDER
 
 
@@ -60,6 +61,14 @@ def filled(words: list[str], order: Order) -> list[str]:
             raise LaunchError(f"{word} may not begin an option, and it would be {element!r}")
         done.append(element)
     return done
+
+
+def variables(process: Process) -> dict[str, str]:
+    """Returns the variables of SPKENV, whatever the type of the program. Raises LaunchError."""
+    try:
+        return check_spark.environment_of(process)
+    except ValueError as error:
+        raise LaunchError(f"SPKENV must hold words of the form NAME=value: {error}") from None
 
 
 def control_character(trigger: TriggerMessage) -> str:

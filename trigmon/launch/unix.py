@@ -98,9 +98,10 @@ class ProcessLauncher:
         """See :class:`~trigmon.launch.launch_plan.Launcher`."""
         program, *rest = arguments(order)
         directory = order.process.working_directory
+        variables = words.variables(order.process)
         plan = LaunchPlan(
-            argv=[find_program(program, directory), *rest],
-            environment=words.environment(order),
+            argv=[find_program(program, directory, variables.get("PATH")), *rest],
+            environment=variables | words.environment(order),
             working_directory=directory,
         )
         return self._grants.completed(plan, order.process)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from trigmon.launch.arguments import variables
 from trigmon.launch.launch_plan import LaunchError
-from trigmon.launch.spark.cold.command import settings, submitted, variables
+from trigmon.launch.spark.cold.command import settings, submitted
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ApplType, ObjectType, SparkDeployMode
 

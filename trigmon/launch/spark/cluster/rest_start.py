@@ -112,7 +112,7 @@ class SparkRestLauncher:
     def plan(self, order: Order) -> LaunchPlan:
         """See :class:`~trigmon.launch.launch_plan.Launcher`. Limits are the cluster's own."""
         options, there = supervised(order)
-        environment = arguments.environment(order) | command.variables(order.process)
+        environment = arguments.environment(order) | arguments.variables(order.process)
         if not order.address:  # a name means something on this machine only
             environment["TRIGMON_QMGR"] = f"unix:{paths.find_socket(order.q_mgr_name)}"
         for name in environment:

@@ -60,14 +60,6 @@ def settings(process: Process) -> dict[str, str]:
     return found
 
 
-def variables(process: Process) -> dict[str, str]:
-    """Returns the variables of SPKENV."""
-    try:
-        return check_spark.environment_of(process)
-    except ValueError as error:
-        raise LaunchError(f"SPKENV must hold words of the form NAME=value: {error}") from None
-
-
 def files(process: Process, name: str) -> list[str]:
     """Returns the files of one list of the definition, by the attribute's long name, as paths or URLs for Spark."""
     return [located(file, process.working_directory) for file in check_spark.names_in(getattr(process, name)) if file]
@@ -120,4 +112,4 @@ def _cluster_variables(process: Process) -> dict[str, str]:
     kind = process.spark_master.partition(":")[0]
     if process.spark_deploy_mode != SparkDeployMode.CLUSTER or kind not in _CLUSTER_VARIABLES:
         return {}
-    return {f"{_CLUSTER_VARIABLES[kind]}.{name}": value for name, value in variables(process).items()}
+    return {f"{_CLUSTER_VARIABLES[kind]}.{name}": value for name, value in words.variables(process).items()}

@@ -78,7 +78,7 @@ class SparkSubmitLauncher:
         """See :class:`~trigmon.launch.launch_plan.Launcher`."""
         process = order.process
         check_program(order)
-        variables = command.variables(process)
+        variables = arguments.variables(process)
         environ = os.environ | variables
         home = spark_home(environ)
         master = _master(process, home, environ)

@@ -56,7 +56,7 @@ class SparkConnectLauncher:
             argv=[python, "-m", RUNNING, script, *arguments],
             fork=[script, *arguments] if python == sys.executable else [],
             session=session,
-            environment=words.environment(order) | command.variables(process),
+            environment=words.environment(order) | words.variables(process),
             working_directory=process.working_directory,
         )
         plan = self._grants.completed(plan, process)
