@@ -16,7 +16,7 @@ from trigmon.mq.descriptors import (
 from trigmon.mq.enums import ApplType, ObjectType, PutOption
 from trigmon.mq.errors import MQError, TmError
 from trigmon.mq.replies import Listing, Reply
-from trigmon.rules.dead_letters.dead_letter import dead_descriptor
+from trigmon.rules.messages.dead_letter_queue import dead_descriptor
 
 
 def put_dead_letter(

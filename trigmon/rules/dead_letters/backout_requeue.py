@@ -23,7 +23,8 @@ from trigmon.mq.enums import BackoutRequeue, GetOption, ReportOption
 from trigmon.mq.errors import MQError, ObjectNameError
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Done, Refused, Reply
-from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.dead_letters.dead_letter import ends_here
+from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, why_not
 from trigmon.rules.messages.get import MOST_MESSAGES, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.messages.get import decide_get as decide_one
 from trigmon.rules.messages.get_options import BROWSES

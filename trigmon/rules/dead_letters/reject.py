@@ -20,7 +20,8 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, with_rejection
 from trigmon.mq.replies import Reply, Settled
 from trigmon.rules.dead_letters.backout_requeue import backouts_before, counted_anew, moved
-from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.dead_letters.dead_letter import ends_here
+from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, why_not
 from trigmon.rules.messages.reports import exception_report
 from trigmon.rules.model.access import check_may_end
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import ReportOption
 from trigmon.mq.errors import MQError, SyncpointLimitReached
-from trigmon.rules.dead_letters.dead_letter import dead_descriptor, ends_here, header, why_not
+from trigmon.rules.dead_letters.dead_letter import ends_here
+from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, why_not
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
 from trigmon.rules.model.decision import Decision, Ids

@@ -15,7 +15,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import BackoutRequeue, Coalesce, Feedback, UnknownEnd
 from trigmon.mq.replies import Done
 from trigmon.mq.run import Run, RunFields, RunState
-from trigmon.rules.dead_letters.dead_letter import dead_data, why_not
+from trigmon.rules.messages.dead_letter_queue import dead_data, why_not
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import DecisionEvent, QueueHeld, TriggerMessageDropped
