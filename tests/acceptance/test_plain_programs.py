@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,11 @@ def test_the_environment_of_its_definition_reaches_a_program(start, tmp_path):
     more = f"  environment: {{TABLE: two words, PATH: {tmp_path / 'bin'}:/usr/bin:/bin}}"
     run = start("named", more)
     assert start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout == "two words of PLAIN.IN\n"
+
+
+def test_a_program_runs_in_the_virtual_environment_of_its_definition(start, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=False)
+    text = "import os, sys; print(sys.prefix, os.environ['VIRTUAL_ENV'])"
+    run = start(f'python -c "{text}"', "  virtualenv: venv")
+    printed = start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout
+    assert printed == f"{tmp_path / 'venv'} {tmp_path / 'venv'}\n"

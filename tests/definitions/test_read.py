@@ -262,6 +262,11 @@ def test_a_relative_working_directory_is_meant_from_the_directory_of_its_file(tm
     assert wanted.attributes["working_directory"] == str(tmp_path / below)
 
 
+def test_a_relative_virtualenv_is_meant_from_the_directory_of_its_file(tmp_path: Path):
+    (tmp_path / "P.yaml").write_text("virtualenv: venv\n")
+    assert read_files([tmp_path])[0].attributes["virtualenv"] == f"{tmp_path}/venv"
+
+
 def test_the_environment_of_any_process_is_one_attribute(tmp_path: Path):
     (tmp_path / "P.yaml").write_text("environment:\n  DAY: 012\n  WORDS: two words\n")
     (wanted,) = read_files([tmp_path])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.launch.conftest import make_order
 from trigmon.launch.arguments import environment, environment_words
 from trigmon.launch.launch_plan import LaunchError
-from trigmon.launch.unix import arguments
+from trigmon.launch.unix import ProcessLauncher, arguments
 from trigmon.mq.descriptors import unpack_tmc2
-from trigmon.mq.enums import YesNo
+from trigmon.mq.enums import ApplType, YesNo
 from trigmon.rules.runs.check_program import faults
 
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=30)
@@ -137,3 +137,18 @@ def test_the_mqtmc2_is_the_fourth_parameter_of_a_shell_behind_the_program():
 def test_a_trigger_message_of_another_queue_manager_brings_no_value_into_the_text_of_a_shell():
     with pytest.raises(LaunchError, match="a text without placeholders"):
         arguments(make_order("eval {trigdata}", **SHELL))
+
+
+def test_a_virtual_environment_that_is_not_there_is_no_reason_for_another_python(order, tmp_path):
+    with pytest.raises(LaunchError, match="is no virtual environment: there is no directory"):
+        ProcessLauncher().plan(order("python x.py", virtualenv=str(tmp_path / "gone")))
+    (tmp_path / "bin").mkdir()
+    plan = ProcessLauncher().plan(order("cat", virtualenv=str(tmp_path), spark_environment="PATH=/bin A=b"))
+    assert plan.environment["PATH"] == f"{tmp_path}/bin:/bin"
+    assert (plan.environment["VIRTUAL_ENV"], plan.environment["A"]) == (str(tmp_path), "b")
+
+
+def test_a_spark_job_has_no_virtual_environment_and_a_relative_one_is_refused():
+    spark = make_order("job.py", appl_type=ApplType.SPARK, virtualenv="/srv/venv").process
+    assert [name for name, _ in faults(spark)] == ["virtualenv"]
+    assert [name for name, _ in faults(make_order(virtualenv="venv").process)] == ["virtualenv"]

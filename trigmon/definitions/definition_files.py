@@ -7,6 +7,7 @@ file's directory unless the file names another.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -228,10 +229,11 @@ class _Item:
                     self._add(_in_group(name), error.about)
 
     def _set_defaults(self, attributes: dict[str, Any]) -> None:
-        """Sets what a file means where it says nothing: its own directory, and a program without the MQTMC2."""
-        directory = attributes.setdefault("working_directory", self.directory)
-        if directory:  # a blank one is the monitor's own
-            attributes["working_directory"] = str(Path(self.directory, directory))
+        """Sets what a file means: paths from its own directory, where it says nothing that, and no MQTMC2."""
+        attributes.setdefault("working_directory", ".")
+        for name in ("working_directory", "virtualenv"):
+            if given := attributes.get(name):
+                attributes[name] = str(Path(self.directory, os.path.expanduser(given)))  # noqa: PTH111 - no error
         attributes.setdefault("tmc_argument", YesNo.NO)
 
     def _check_program(self, attributes: dict[str, Any], keys: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from trigmon.launch import arguments as words
 from trigmon.launch.environment import inherited
 from trigmon.launch.launch_plan import STDERR, LaunchError, LaunchPlan, Lead, Order
 from trigmon.launch.permissions import Grants
+from trigmon.mq.attributes import Process
 from trigmon.rules.runs import check_program
 from trigmon.rules.runs.shell_text import PARAMETERS, script
 
@@ -98,13 +99,26 @@ class ProcessLauncher:
         """See :class:`~trigmon.launch.launch_plan.Launcher`."""
         program, *rest = arguments(order)
         directory = order.process.working_directory
-        variables = words.variables(order.process)
+        variables = self._variables(order.process)
         plan = LaunchPlan(
             argv=[find_program(program, directory, variables.get("PATH")), *rest],
             environment=variables | words.environment(order),
             working_directory=directory,
         )
         return self._grants.completed(plan, order.process)
+
+    def _variables(self, process: Process) -> dict[str, str]:
+        """Returns the variables of the definition, with those of its virtual environment. Raises LaunchError."""
+        variables = words.variables(process)
+        if not process.virtualenv:
+            return variables
+        programs = os.path.join(process.virtualenv, "bin")  # noqa: PTH118 - a text, as it is passed on
+        if not os.path.isdir(programs):  # noqa: PTH112 - False where the monitor may not look
+            raise LaunchError(
+                f"VIRTENV({process.virtualenv}) is no virtual environment: there is no directory {programs}"
+            )
+        path = (self._grants.variables() | variables).get("PATH") or os.environ.get("PATH", os.defpath)
+        return variables | {"VIRTUAL_ENV": process.virtualenv, "PATH": f"{programs}{os.pathsep}{path}"}
 
     def record_fields(self, order: Order, directory: Path) -> dict[str, str]:
         """Returns nothing: the output of a program is not read."""

@@ -356,6 +356,7 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     run_as: Annotated[str, Attribute("RUNAS", length=32, ours=True)] = ""
     secrets: Annotated[str, Attribute("SECRETS", length=1024, ours=True)] = ""
     working_directory: Annotated[str, Attribute("WORKDIR", length=1024, ours=True)] = ""
+    virtualenv: Annotated[str, Attribute("VIRTENV", length=1024, ours=True)] = ""
     spark_start: Annotated[SparkStart, Attribute("SPKSTART", words=_words(SparkStart), ours=True)] = SparkStart.SUBMIT
     spark_isolation: Annotated[SparkIsolation, Attribute("SPKISOL", words=_words(SparkIsolation), ours=True)] = (
         SparkIsolation.SESSION

@@ -126,6 +126,10 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
         if wanted:
             found.append(name)
             yield name, wanted
+    if process.shell and process.appl_type == ApplType.SPARK:
+        yield "shell", "no with APPLTYPE(SPARK): spark-submit runs the file, no shell does"
+    if process.virtualenv and process.appl_type == ApplType.SPARK:
+        yield "virtualenv", "blank with APPLTYPE(SPARK): PYSPARK_PYTHON in its environment names the Python of a job"
     if not any(name.startswith("spark_") for name in found):
         yield from check_spark.contradictions(process)
 
@@ -220,6 +224,7 @@ _OURS: dict[str, Callable[[str], str]] = {
     "working_directory": _directory,
     "run_as": _user,
     "secrets": _secrets,
+    "virtualenv": _directory,
     "spark_conf": _settings,
     "spark_arguments": _plain,
     **check_spark.CHECKS,
