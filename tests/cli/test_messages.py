@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Trigmon, objects, run_cli
+from tests.daemons import define
 
 
 @pytest.fixture
@@ -251,3 +252,28 @@ def test_explain_in_json_and_as_text_tell_the_same(trigmon: Trigmon, queue: str)
     (verdict,) = objects(trigmon("explain", queue, "--output", "json"))
     for condition in verdict["conditions"]:
         assert condition["fact"] in text
+
+
+def test_an_unknown_queue_or_process_is_answered_with_the_nearest_known_name(trigmon, qm):
+    define(qm, "ME.ORDERS")
+    assert "ME.ORDER; the nearest known one is ME.ORDERS; trigmon queue list" in trigmon("put", "ME.ORDER", "x").stderr
+    define(qm, "ME.NEAR", "PROCESS")
+    shown = trigmon("process", "show", "ME.NEER").stderr
+    assert "PROCESS(ME.NEER); the nearest known one is ME.NEAR; trigmon process list" in shown
+
+
+def test_lines_go_on_behind_those_that_are_put(trigmon, qm, tmp_path):
+    define(qm, "ME.SKIP")
+    file = tmp_path / "lines"
+    file.write_text("a\n\nb\nc\nd\n")
+    assert trigmon("put", "ME.SKIP", "--lines", str(file), "--skip", "2").stdout == "2 messages put on ME.SKIP\n"
+    with qm.open("ME.SKIP", "input_shared") as queue:
+        assert [queue.get().text for _ in range(2)] == ["c", "d"]
+    assert "--skip goes with --lines" in trigmon("put", "ME.SKIP", "x", "--skip", "1").stderr
+
+
+def test_empty_standard_input_puts_nothing(trigmon, qm):
+    define(qm, "ME.EMPTY")
+    refused = trigmon("put", "ME.EMPTY", input="")
+    assert (refused.exit_code, "standard input is empty" in refused.stderr) == (2, True)
+    assert trigmon("put", "ME.EMPTY", "").stdout.startswith("1 message put on ME.EMPTY")

@@ -42,6 +42,7 @@ class Invocation:
         ``ctx`` is the command's context where click has made none current, as while a shell completes.
         """
         from trigmon.client.address import connect
+        from trigmon.mq.errors import UnknownObjectName
 
         self.announce_config()
         if self.config:
@@ -49,7 +50,14 @@ class Invocation:
             self.settings()
         name = (ctx or click.get_current_context()).info_name
         with connect(self.qmgr, application=f"trigmon {name}", timeout_s=timeout_s) as connection:
-            yield connection
+            try:
+                yield connection
+            except UnknownObjectName as error:
+                from trigmon.cli.nearest_name import nearest_name
+
+                if near := nearest_name(connection, error.about):
+                    raise UnknownObjectName(f"{error.about}; the nearest known one is {near}") from None
+                raise
 
     def announce_config(self) -> None:
         """Sets TRIGMON_CONFIG to the absolute path of ``--config``, for this process and those that it starts."""

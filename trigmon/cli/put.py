@@ -29,6 +29,7 @@ BATCH_BYTES = 1 << 20
 @click.option(
     "--lines", type=click.File("rb"), help="One message for each line of this file; empty lines are left out."
 )
+@click.option("--skip", type=click.IntRange(0), default=0, metavar="N", help="With --lines: leave out the first N.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 to 9 (default: the queue's).")
 @click.option(
     "--persistent/--not-persistent", default=None, help="Whether it survives a restart (default: the queue's)."
@@ -36,17 +37,21 @@ BATCH_BYTES = 1 << 20
 @click.option("--expiry", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Its expiry: how long it may be got.")
 @click.option("--correl-id", metavar="TEXT", help="Its correlation id, up to 24 bytes.")
 @click.option("--format", "format_", metavar="NAME", help="Its format (default: MQSTR for text).")
-def put(queue: str, text: str | None, file: IO[bytes] | None, lines: IO[bytes] | None, **fields: Any) -> None:
+def put(
+    queue: str, text: str | None, file: IO[bytes] | None, lines: IO[bytes] | None, skip: int, **fields: Any
+) -> None:
     """Put TEXT on QUEUE, or a file, or one message for each line; with none of them, standard input.
 
     Lines are put in batches, each a unit of work: after an error exactly the messages that it reports are put.
     """
     if sum(source is not None for source in (text, file, lines)) > 1:
         raise click.UsageError("TEXT, --file and --lines exclude each other")
+    if skip and lines is None:
+        raise click.UsageError("--skip goes with --lines")
     words = _words(**fields)
     with invocation().connected() as qm:
         if lines is not None:
-            _put_lines(qm, queue, lines, words)
+            _put_lines(qm, queue, lines, skip, words)
         else:
             _put_one(qm, queue, _body(text, file), words)
 
@@ -71,6 +76,9 @@ def _body(text: str | None, file: IO[bytes] | None) -> str | bytes:
         if sys.stdin.isatty():
             raise click.UsageError("nothing to put: give TEXT, --file or --lines")
         file = sys.stdin.buffer
+        if not (body := file.read()):
+            raise click.UsageError("standard input is empty: nothing is put; '' as TEXT puts an empty message")
+        return body
     return file.read()
 
 
@@ -92,7 +100,7 @@ def _put_one(qm: Connection, queue: str, body: str | bytes, words: dict[str, Any
     output.done(f"1 message put on {queue}, id {receipt.msg_id.hex()}", shown)
 
 
-def _put_lines(qm: Connection, queue: str, lines: IO[bytes], words: dict[str, Any]) -> None:
+def _put_lines(qm: Connection, queue: str, lines: IO[bytes], skip: int, words: dict[str, Any]) -> None:
     from trigmon.cli import output
 
     count = 0
@@ -100,25 +108,31 @@ def _put_lines(qm: Connection, queue: str, lines: IO[bytes], words: dict[str, An
     hidden = not size or not sys.stderr.isatty()
     try:
         with click.progressbar(length=size, label=f"putting on {queue}", file=sys.stderr, hidden=hidden) as bar:
-            for read, batch in _batches(lines):
+            for read, batch in _batches(lines, skip):
                 qm.put_many(queue, batch, syncpoint=True, **words)
                 qm.commit()
                 count += len(batch)
                 bar.update(read)
     except BaseException:
-        output.note(f"trigmon: interrupted; {count} messages are put on {queue} and committed")
+        done = f"trigmon: interrupted; {count} messages are put on {queue} and committed"
+        output.note(f"{done}; --skip {skip + count} puts the rest" if count else done)
         raise
     output.done(f"{count} messages put on {queue}", {"q_name": queue, "messages": count})
 
 
-def _batches(lines: IO[bytes]) -> Iterator[tuple[int, list[str | bytes]]]:
-    """Yields the bytes read and the messages of each batch; a batch ends at a number of messages or of bytes."""
+def _batches(lines: IO[bytes], skip: int) -> Iterator[tuple[int, list[str | bytes]]]:
+    """Yields the bytes read and the messages of each batch; a batch ends at a number of messages or of bytes.
+
+    The first ``skip`` messages are left out.
+    """
     batch: list[str | bytes] = []
     read = 0
     for line in lines:
         read += len(line)
         body = line.rstrip(b"\n").removesuffix(b"\r")
-        if body:
+        if body and skip:
+            skip -= 1
+        elif body:
             batch.append(_text_or_bytes(body))
         if len(batch) == BATCH_MESSAGES or read >= BATCH_BYTES:
             yield read, batch
