@@ -1,12 +1,13 @@
 """Output as tables or JSON, made from the same values.
 
 JSON is one object a line, keys are long attribute names, instants are RFC 3339 in UTC. A table is columns divided by
-blanks, without borders; a terminal gets its head in bold.
+blanks, without borders; a terminal gets its head in bold, and below the table what does not fit into its width.
 """
 
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Any
 import click
 
 from trigmon.cli.command import invocation
+from trigmon.cli.table_layout import TableLayout
 
 Row = Mapping[str, Any]
 
@@ -129,10 +131,15 @@ _INSTANTS = {
 
 def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
     cells = [[" ".join(cell(row.get(column)).split("\n")) for column in columns] for row in rows]
-    widths = [max(len(column), *(len(line[at]) for line in cells)) for at, column in enumerate(columns)]
-    head = "  ".join(f"{column:<{width}}" for column, width in zip(columns, widths, strict=True))
-    click.echo(click.style(head.rstrip(), bold=True))
-    if sys.stdout.isatty():
-        click.echo("  ".join("─" * width for width in widths))
-    for line in cells:
-        click.echo("  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+    is_terminal = sys.stdout.isatty()
+    table = TableLayout(columns, cells, shutil.get_terminal_size().columns if is_terminal else 0)
+    for line in table.head:
+        click.echo(click.style(line, bold=True))
+    if is_terminal:
+        click.echo(table.rule)
+    for line in table.body:
+        click.echo(line)
+    if table.below:
+        click.echo()
+    for line in table.below:
+        click.echo(line)
