@@ -554,7 +554,7 @@ class TestRunsOnRecord:
         keepers.close()
         machine.start_monitor()
         (run,) = machine.wait_for(state="failed")
-        assert "Exec format error; the trigger message" in run["why"]
+        assert "Exec format error; its trigger message was dropped: " in run["why"]
 
     def test_a_due_run_that_may_have_started_and_is_gone_is_unknown_and_not_started_again(self, machine):
         self.record(machine, RunState.DUE)
