@@ -251,9 +251,13 @@ def load(
         except (OSError, yaml12.YamlError) as error:
             problems.append(_unreadable(error))
             can_pass = can_pass or (isinstance(error, OSError) and files.can_pass(error))
+    try:
+        settings = _settings(found)
+    except SettingsError as error:
+        problems += error.problems
     if problems:
         raise SettingsError(problems, can_pass=can_pass)
-    return _settings(found)
+    return settings
 
 
 def _layers(

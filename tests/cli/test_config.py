@@ -54,3 +54,25 @@ def test_the_variables_that_a_started_program_gets_mean_something():
     names = environment(make_order())
     assert len(names) > 5
     assert unknown_variables([*names, "TRIGMON_LOG_LEVEL", "TRIGMON_X", "PATH"]) == ["TRIGMON_X"]
+
+
+def test_check_reports_every_mistake_of_a_settings_file_at_once(tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text("monitor:\n  instances: 0\n  grace_s: soon\nserver:\n  tcp_prt: 1414\n")
+    checked = run_cli("config", "check", "--config", str(file))
+    assert checked.exit_code == 2
+    for place in (f"{file}:2: monitor.instances", f"{file}:3: monitor.grace_s", f"{file}:5: "):
+        assert place in checked.stderr
+
+
+def test_check_reads_the_definition_files_that_the_settings_name(tmp_path):
+    file, objects = tmp_path / "good.yaml", tmp_path / "objects.yaml"
+    file.write_text("qmgr:\n  definitions: [objects.yaml]\n")
+    objects.write_text("- qlocal: A\n- qlocal: B\n")
+    checked = run_cli("config", "check", "--config", str(file))
+    assert (checked.exit_code, checked.stdout.endswith("settings hold, and 2 objects in 1 paths\n")) == (0, True)
+    objects.write_text("- qlocal: A\n  maxdpth: 5\n- qlocal: B\n  get: perhaps\n")
+    checked = run_cli("config", "check", "--config", str(file))
+    assert checked.exit_code == 1
+    assert f"{objects}:2" in checked.stderr
+    assert f"{objects}:4" in checked.stderr

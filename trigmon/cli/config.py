@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 import click
 
@@ -19,7 +20,7 @@ NO_SETTINGS = {
 
 @group("config", example="trigmon config show --origin")
 def config() -> None:
-    """The settings in force, and their origins: show."""
+    """The settings in force, and their origins: show, check."""
 
 
 @command("show", "trigmon config show --origin\nTRIGMON_LOG_LEVEL=debug trigmon config show --output json", config)
@@ -35,6 +36,21 @@ def show(origin: bool) -> None:
     output.listing(rows, ["key", "value", "origin"] if origin else ["key", "value"])
     for name in unknown_variables(os.environ):
         output.note(f"trigmon: {name} is set, and is no setting")
+
+
+@command("check", "trigmon config check\ntrigmon config check --config new.yaml", config)
+def check() -> None:
+    """Check the settings, and the definition files that they name, without a queue manager.
+
+    Every mistake is reported at once.
+    """
+    from trigmon.cli import output
+    from trigmon.definitions.definition_files import read_files
+
+    settings = invocation().settings()
+    wanted = read_files(map(Path, settings.qmgr.definitions))
+    files = f", and {len(wanted)} objects in {len(settings.qmgr.definitions)} paths" if wanted else ""
+    output.done(f"{sum(1 for _ in settings.rows())} settings hold{files}", {"is_valid": True, "objects": len(wanted)})
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:
