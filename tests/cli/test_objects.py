@@ -387,3 +387,17 @@ def test_the_shipped_definitions_name_a_dead_letter_queue_and_applied_again_chan
     assert row["dead_letter_q_name"] == "SYSTEM.DEAD.LETTER.QUEUE"
     again = one.trigmon("apply", "--dry-run", *shipped, "--output", "json")
     assert (again.returncode, again.stdout) == (0, "")
+
+
+def test_a_process_of_a_program_is_shown_without_sparks_attributes_unless_one_is_set(trigmon: Trigmon):
+    trigmon("process", "define", "SHOWN.UNIX", "appl_type=unix", "appl_id=true")
+    shown = trigmon("process", "show", "SHOWN.UNIX").stdout
+    assert "retry_wait_s" in shown
+    assert "spark_" not in shown
+    trigmon("process", "alter", "SHOWN.UNIX", "spark_environment=A=b")
+    assert [
+        line.split() for line in trigmon("process", "show", "SHOWN.UNIX").stdout.splitlines() if "spark" in line
+    ] == [["spark_environment", "A=b"]]
+    assert "spark_conf" in objects(trigmon("process", "show", "SHOWN.UNIX", "--output", "json"))[0]
+    trigmon("process", "alter", "SHOWN.UNIX", "appl_type=spark", "appl_id=job.py")
+    assert "spark_conf" in trigmon("process", "show", "SHOWN.UNIX").stdout

@@ -52,6 +52,17 @@ def test_a_run_is_shown_to_a_person_with_times_and_a_line_for_each_thing_that_he
     assert (shown["verdict"][1], shown["process"]) == ("9 control is on: yes", {"instances": 2, "retry": 0})
 
 
+def test_a_run_is_shown_with_what_it_came_to_first_and_what_is_long_last(trigmon: Trigmon, qm):
+    record = {"state": "exited", "why": "ended with status 3: no room", "exit_status": 3, "q_name": "Q", "taken": 4}
+    record |= {"stderr_tail": "one\ntwo\n", "argv": ["load", "x"], "start_ms": 1_000_000, "end_ms": 1_002_000}
+    qm.call(RecordRun(run_id="order1", record=record))
+    keys = [line.split()[0] for line in trigmon("runs", "show", "order1").stdout.splitlines() if line[0] != " "]
+    assert keys[:5] == ["run_id", "state", "why", "exit_status", "q_name"]
+    assert keys[-3:] == ["argv", "verdict", "stderr_tail"]
+    assert keys.index("duration_s") < keys.index("taken") < keys.index("argv")
+    assert "signal" not in keys
+
+
 def test_runs_are_listed_past_a_page_and_every_one_when_asked_for(trigmon: Trigmon, qm):
     for number in range(600):
         qm.call(RecordRun(run_id=f"many{number:03}", record={"state": "exited", "q_name": "MANY"}))

@@ -83,9 +83,18 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
 
 
 def show_one(object_type: str, name: str) -> None:
-    """Prints one object with all its attributes."""
+    """Prints one object with all its attributes; a table leaves out Spark's where a process has another type."""
     with invocation().connected() as qm:
-        output.one(row(qm, object_type, name))
+        shown = row(qm, object_type, name)
+    if not invocation().is_json and object_type == "PROCESS" and shown["appl_type"] != "spark":
+        shown = {key: value for key, value in shown.items() if not _is_unset(key, value)}
+    output.one(shown)
+
+
+def _is_unset(key: str, value: Any) -> bool:
+    """Returns whether this is an attribute of Spark jobs that has its default."""
+    attribute = ATTRIBUTES[ObjectType.PROCESS].get(key)
+    return key.startswith("spark_") and attribute is not None and attribute.read(value, key) == attribute.default
 
 
 def define(which: ObjectType, name: str, values: Row, *, replace: bool, like: str) -> None:

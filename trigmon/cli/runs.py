@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 _FOLLOW_S = 0.2
 _of_queue = click.option("--queue", "q_name", metavar="QUEUE", help="The newest run for this queue.")
 _of_process = click.option("--process", "process_name", metavar="PROCESS", help="The newest run of this process.")
+_FIRST = (
+    *("run_id", "state", "why", "exit_status", "signal", "q_name", "process_name", "occasion", "attempt", "progress"),
+    *("recorded_ms", "start_ms", "first_open_ms", "first_get_ms", "end_ms", "duration_s"),
+    *("taken", "committed", "backed_out", "put_aside"),
+)
+_LAST = ("process", "argv", "directory", "verdict", "stderr_tail")
+"""What a person reads first, and last, of a run; all else stands between them as in its record."""
+
 _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration_s", "exit_status", "progress", "why"]
 
 
@@ -88,7 +96,14 @@ def show(run: str | None, **where: str | None) -> None:
                 f"{row['summary']}, since {(time.time_ns() // 1_000_000 - row['since_ms']) / 1000:.1f} s"
                 for row in qm.reservations(found.trigger.q_name)
             )
-    output.one(shown)
+    output.one(shown if invocation().is_json else _for_a_reader(shown))
+
+
+def _for_a_reader(shown: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is known of a run, what it came to first and what is long last."""
+    known = {name: value for name, value in shown.items() if value not in (None, "", [], {})}
+    middle = [name for name in known if name not in (*_FIRST, *_LAST)]
+    return {name: known[name] for name in (*_FIRST, *middle, *_LAST) if name in known}
 
 
 @command("logs", "trigmon runs logs\ntrigmon runs logs -f\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
