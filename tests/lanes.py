@@ -52,6 +52,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_peers.py::test_ratios_are": "nothing",
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
     "tests/cli/test_archive.py": "process",
+    "tests/cli/test_backup_restore.py::test_a_store_that_can_be_repaired": "process",
     "tests/cli/test_completion.py": "process",
     "tests/cli/test_help.py::test_a_small_command": "process",
     "tests/cli/test_help.py::test_completion_is_a_script_for_each_shell": "process",

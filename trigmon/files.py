@@ -54,6 +54,17 @@ def read(path: str | Path) -> bytes:
         return file.read()
 
 
+def act_as_owner(path: Path) -> None:
+    """Makes root's process act, from now on, as the owner of this directory or of the nearest that exists above it.
+
+    What it writes there then belongs to the account that uses it. Does nothing for other users.
+    """
+    if os.geteuid() == 0:
+        there = next(each for each in (path, *path.parents) if each.exists()).stat()
+        os.setegid(there.st_gid)
+        os.seteuid(there.st_uid)
+
+
 def can_pass(error: OSError) -> bool:
     """Returns whether an error of a file can pass without anybody saying anything else in the settings."""
     return error.errno not in _WRONG_NAME

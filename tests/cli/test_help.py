@@ -16,6 +16,7 @@ PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "explain", "use", "group"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
+    *("backup", "restore", "check", "dump", "load"),
 }
 
 

@@ -14,7 +14,9 @@ import pytest
 from tests.project.test_install import installed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "backup-and-upgrade.md").read_text()
-BACK_UP, RESTORE, START_MONITOR = re.findall(r"<!-- executed by: \S+ -->\n\n *```bash\n(.*?) *```", PAGE, re.DOTALL)
+BACK_UP, CHECK, RESTORE, START_MONITOR = re.findall(
+    r"<!-- executed by: \S+ -->\n\n *```bash\n(.*?) *```", PAGE, re.DOTALL
+)
 QUEUE = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 
 
@@ -34,8 +36,10 @@ def bodies(machine):
 
 
 def test_the_messages_of_the_newest_backup_are_there_after_each_restore(machine):
+    machine.do("mkdir -p /srv/backup")
     put(machine, "first")
     machine.do(BACK_UP)
+    machine.do(CHECK)
     machine.do(f"trigmon get {QUEUE}")
     put(machine, "second")
     machine.do("sleep 1; " + BACK_UP)
@@ -49,7 +53,8 @@ def test_the_messages_of_the_newest_backup_are_there_after_each_restore(machine)
         machine.do(f"trigmon get {QUEUE}")
     for unit in ("trigmon@QM1.socket", "trigmon@QM1.service", "trigmon-monitor@QM1.service"):
         assert machine.do(f"systemctl is-active {unit}") == "active\n"
-    assert len(machine.do("ls /var/lib/trigmon/QM1.damaged-*/qm.db").splitlines()) == 2
+    assert len(machine.do("ls /var/lib/trigmon/QM1/qm.db.replaced-*").splitlines()) == 2
+    assert machine.do("find /var/lib/trigmon ! -user trigmon") == ""
 
 
 def test_exported_definitions_make_an_empty_queue_manager_equal(machine):

@@ -34,6 +34,11 @@ COMMANDS = {
     "simulate": "trigmon.cli.simulate:simulate",
     "mqsc": "trigmon.cli.mqsc:mqsc",
     "export": "trigmon.cli.export:export",
+    "backup": "trigmon.cli.backup:backup",
+    "restore": "trigmon.cli.backup:restore",
+    "check": "trigmon.cli.check:check",
+    "dump": "trigmon.cli.dump:dump",
+    "load": "trigmon.cli.dump:load",
     "config": "trigmon.cli.config:config",
     "completion": "trigmon.cli.completion:completion",
 }

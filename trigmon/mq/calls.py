@@ -337,6 +337,28 @@ class Pauses(Call, frozen=True, array_like=True, kw_only=True, tag="pauses"):
     """What is paused, by whom, since when and why. Answered by Listing: what, name, by, since_ms, reason, paused."""
 
 
+class BeginBackup(Call, frozen=True, array_like=True, kw_only=True, tag="begin_backup"):
+    """Holds the store's file as it is now, so that this connection can read it. Answered by BackupBegun.
+
+    All that was answered before is in it. Until the backup ends, changes lie in the write-ahead log alone. 2042 while
+    another connection makes a backup; 2298 where the store is no file; 2192 where the disk has no room for the log.
+    """
+
+
+class ReadBackup(Call, frozen=True, array_like=True, kw_only=True, tag="read_backup"):
+    """Bytes of the held file from ``offset`` on, ``count`` at most (4 MiB). Answered by BackupPart.
+
+    2003 when the backup has ended: it was not read for a minute, or the disk was nearly full.
+    """
+
+    offset: int
+    count: int = 256 * 1024
+
+
+class EndBackup(Call, frozen=True, array_like=True, kw_only=True, tag="end_backup"):
+    """Ends this connection's backup; the end of the connection does so, too. Answered by Done."""
+
+
 class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
     """Nothing but an answer. Answered by Done."""
 
@@ -561,6 +583,9 @@ AnyCall = (
     | Pause
     | Resume
     | Pauses
+    | BeginBackup
+    | ReadBackup
+    | EndBackup
     | Ping
     | RecordRun
     | RecordRuns

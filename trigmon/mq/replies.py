@@ -121,6 +121,19 @@ class Counted(Reply, frozen=True, array_like=True, kw_only=True, tag="counted"):
     more: bool = False
 
 
+class BackupBegun(Reply, frozen=True, array_like=True, kw_only=True, tag="backup_begun"):
+    """The store's file is held: its ``size`` in bytes, and the queue manager's own time when it began."""
+
+    size: int
+    made_ms: int
+
+
+class BackupPart(Reply, frozen=True, array_like=True, kw_only=True, tag="backup_part"):
+    """Bytes of the held file."""
+
+    data: bytes
+
+
 class Sifted(Reply, frozen=True, array_like=True, kw_only=True, tag="sifted"):
     """A slice of a queue, looked through: ``count`` of its ``looked_at`` messages were listed, returned or deleted.
 
@@ -269,6 +282,8 @@ AnyReply = (
     | Values
     | Listing
     | Counted
+    | BackupBegun
+    | BackupPart
     | Sifted
     | Reserved
     | WereReserved

@@ -50,6 +50,11 @@ class Housekeeping:
         self._store.idle()
         return []
 
+    def look_after_backups(self) -> list[Answer]:
+        """Ends a backup whose client is gone or does not read it."""
+        self._manager.backups.look_after()
+        return []
+
     @property
     def watches_the_clock(self) -> bool:
         """Whether anything depends on time: a queue's attributes, or the scan for expired messages."""

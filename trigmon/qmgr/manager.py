@@ -16,6 +16,7 @@ from trigmon.mq.calls import Call, LostConnection
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply
+from trigmon.qmgr.client_backup import Backups
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
@@ -81,6 +82,7 @@ class QueueManager:
         self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks)
         self._moved = MovedQueues(self, store, self._notes)
         self._is_in_group = store.is_in_group
+        self.backups = Backups(store, clock, self._sessions)
         self.housekeeping = Housekeeping(self, store, self._notes, scan, retention)
         self._kept_ms = self.started_ms
         # What the gets of a turn may still discard, and whether the last of them found that used up.
@@ -200,6 +202,9 @@ class QueueManager:
             reply = self.perform(call, session, now).reply
             if self._is_in_group:
                 self._moved.judge(now)
+            verb = VERBS[type(call)]
+            if verb.complete is not None:
+                reply = verb.complete(call, reply, self._state(session, now))
         except NotEntered:
             self._store.undo()
             self._ids.go_back(before[0])
@@ -222,13 +227,14 @@ class QueueManager:
             self._notes.note(decision)
             if decision.judged or decision.events:
                 self._looks.note(decision, session.identity, call)
-        verb = VERBS[type(call)]
         if verb.hears_news:
             session.ends_on_news = True
-        return reply if verb.complete is None else verb.complete(call, reply, self._state())
+        return reply
 
-    def _state(self) -> ManagerState:
-        return ManagerState(self.started_ms, self._waiters.count, self.warnings, self._notes.news, self._looks.of)
+    def _state(self, session: Session, now: int) -> ManagerState:
+        backup = self.backups.of(session)
+        waiting, news = self._waiters.count, self._notes.news
+        return ManagerState(now, self.started_ms, waiting, self.warnings, news, self._looks.of, backup)
 
     def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
         self._store.undo()

@@ -27,6 +27,7 @@ JOBS: tuple[Job, ...] = (
     Job("what time brings to queues", 1000, Housekeeping.tend),
     Job("expired messages", 1000, Housekeeping.expire),
     Job("old runs", 1000, Housekeeping.prune),
+    Job("abandoned backups", 1000, Housekeeping.look_after_backups),
     Job("old outcomes", 1000, Housekeeping.forget_outcomes),
 )
 

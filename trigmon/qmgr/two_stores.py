@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import AnyDefinition, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.qmgr.member_copy import MemberCopy
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes, handle_changes
 from trigmon.rules.model.facts import Facts, Wants, WorldWants
@@ -29,7 +30,7 @@ from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.shared_triggers import is_quiet
-from trigmon.store.port import NotEntered, Store
+from trigmon.store.port import FileCopy, NotEntered, Store
 
 
 class SharedHalf(Protocol):
@@ -124,6 +125,8 @@ class TwoStores:
     def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
         self._own = own
         self._shared = shared
+        self.idle = own.idle
+        self.copy: FileCopy | None = None if own.copy is None else MemberCopy(own.copy, self._decide)
         self._copies: dict[str, SharedQueue] = {}
         self._moved: dict[str, None] = {}
         self._copied: dict[tuple[ObjectType, str], None] = {}
@@ -161,11 +164,14 @@ class TwoStores:
 
     def enter(self) -> None:
         """Enters the group. The end of one unit of work is committed before another is prepared."""
+        self._decide()
+        self._shared.enter()
+        self._look()
+
+    def _decide(self) -> None:
         if self._is_deciding:
             self.end()
             self.begin()
-        self._shared.enter()
-        self._look()
 
     def changed(self) -> Moved:
         """Returns what has changed: each shared queue and definition once, in an order that no store decides."""
@@ -246,10 +252,6 @@ class TwoStores:
             self._own.remove_leftovers()
         else:
             self._shared.remove_leftovers()
-
-    def idle(self) -> None:
-        """See the port: in the member's own store."""
-        self._own.idle()
 
     def close(self) -> None:
         """Closes both in order."""

@@ -10,6 +10,7 @@ import msgspec
 from trigmon.mq import calls
 from trigmon.mq.replies import Reply
 from trigmon.mq.run import read_run
+from trigmon.rules.backup_calls import complete_begin_backup, complete_end_backup, complete_read_backup, decide_backup
 from trigmon.rules.dead_letters.backout_requeue import (
     decide_get,
     decide_hand_out,
@@ -140,7 +141,7 @@ from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_share
 Decide = Callable[[Any, Any, Found | None, int, Ids], Decision]
 LookFor = Callable[[Any, Any, int], Selection | None]
 Complete = Callable[[Any, Any, ManagerState], Reply]
-"""Adds to a reply what only the queue manager's process knows."""
+"""Adds to a reply what only the queue manager's process knows. Raises MQError: then the call is refused."""
 
 
 class Verb(msgspec.Struct, frozen=True):
@@ -309,6 +310,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
+    calls.BeginBackup: Verb(_nothing, decide_backup, complete=complete_begin_backup, is_administrative=True),
+    calls.ReadBackup: Verb(_nothing, decide_backup, complete=complete_read_backup, is_administrative=True),
+    calls.EndBackup: Verb(_nothing, decide_backup, complete=complete_end_backup, is_administrative=True),
     calls.Ping: Verb(_nothing, decide_ping),
     calls.RecordRun: Verb(_new_run, decide_record_run, fired_by=fired_by, is_wide=True, is_monitors=True),
     calls.RecordRuns: Verb(_nothing, decide_record_runs, is_monitors=True),

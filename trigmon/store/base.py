@@ -17,7 +17,7 @@ from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Line, Serving
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
-from trigmon.store.port import NotEntered
+from trigmon.store.port import FileCopy, NotEntered
 
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
@@ -29,6 +29,7 @@ class BaseStore(ABC):
     """The part that all stores share: reads facts from memory, and keeps them in step with changes."""
 
     is_in_group = False
+    copy: FileCopy | None = None
 
     def __init__(self) -> None:
         self.standing = Standing("")

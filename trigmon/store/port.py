@@ -69,8 +69,29 @@ class UnsupportedVersion(Exception):
     """The data was written by another version of trigmon: a later one, or one before the first release."""
 
 
+class FileCopy(Protocol):
+    """The store's file, held as it is so that it can be copied while the queue manager serves."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the file is still as it was at :meth:`begin`; a disk that is nearly full ends the hold."""
+
+    def begin(self) -> int:
+        """Makes the turn so far durable, all of it in the file; returns its bytes. Raises StorageMediumFull."""
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Returns bytes of the file, fewer at its end."""
+
+    def end(self) -> None:
+        """Ends the hold, if there is one."""
+
+
 class Store(Protocol):
     """One queue manager's store. Every method may raise StoreBroken."""
+
+    @property
+    def copy(self) -> FileCopy | None:
+        """The copy of the store's file; None for a store that is no file."""
 
     def open(self, q_mgr_name: str, now: int) -> int:
         """Opens the data, recovers it, and returns the first free number for messages, units and handles.

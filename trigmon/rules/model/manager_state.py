@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
 from trigmon.mq.explanation import Looked
 
 
+class Backup(Protocol):
+    """The backup of one connection: the store's file, held as it was when the backup began."""
+
+    def begin(self) -> int:
+        """Begins it; returns the bytes of the file. Raises ObjectInUse, FunctionNotSupported, StorageMediumFull."""
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Returns bytes of the file. Raises BackedOut when the backup has ended."""
+
+    def end(self) -> None:
+        """Ends it, if it is under way."""
+
+
 class ManagerState(msgspec.Struct, frozen=True):
     """The process of a queue manager as it is now. Times are milliseconds since 1970."""
 
+    now_ms: int
     started_ms: int
     waiting_gets: int
     warnings: list[str]  # of how it is run
     news: int  # how often there was news for monitors
     last_verdicts: Callable[[str], list[Looked]]  # of a queue, newest first
+    backup: Backup  # of the connection that calls

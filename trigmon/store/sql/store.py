@@ -87,7 +87,7 @@ class RowStore(BaseStore):
         for group in changed:
             self.messages.groups.changed(group, has_new_heads=True)
         for kind, text in self.rows(sql.OBJECTS):
-            definition = _definition(kind, text)
+            definition = definition_of(kind, text)
             if isinstance(definition, LocalQueue) and definition.definition_type is DefinitionType.TEMPORARY_DYNAMIC:
                 self.execute(sql.DROP_OBJECT, (kind, definition.name))
         self.execute(sql.SET_DELETED_DROPPED)
@@ -109,7 +109,7 @@ class RowStore(BaseStore):
             depths.setdefault(names[number], [0] * 10)[priority] += count
         standing = self.standing
         for kind, text in self.rows(sql.OBJECTS):
-            definition = _definition(kind, text)
+            definition = definition_of(kind, text)
             if isinstance(definition, LocalQueue):
                 counted = tuple(depths.get(definition.name, [0] * 10))
                 standing.queues[definition.name] = QueueFacts(definition, counted)
@@ -273,7 +273,8 @@ def _reservation(text: str) -> Reservation:
         raise StoreBroken(f"a reservation cannot be read: {error}") from error
 
 
-def _definition(kind: str, text: str) -> AnyDefinition:
+def definition_of(kind: str, text: str) -> AnyDefinition:
+    """Returns the definition that a row of the table object holds. Raises StoreBroken."""
     try:
         return cast("AnyDefinition", msgspec.json.decode(text, type=KINDS[ObjectType[kind]]))
     except (KeyError, msgspec.MsgspecError) as error:

@@ -103,14 +103,14 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
             got = _pragma(connection, name)
             if got != wanted:
                 raise StoreBroken(f"{path}: PRAGMA {name} is {got!r} instead of {wanted!r}")
-        _identify(connection, path)
+        identify(connection, path)
         register(connection)
     except apsw.Error as error:
         raise StoreBroken(f"{path}: {error}") from error
     return connection
 
 
-def _identify(connection: apsw.Connection, path: Path) -> None:
+def identify(connection: apsw.Connection, path: Path) -> None:
     """Raises AnothersStore if another program made the database, UnsupportedVersion if another version did."""
     version = _pragma(connection, "user_version")
     is_ours = _pragma(connection, "application_id") == APPLICATION_ID

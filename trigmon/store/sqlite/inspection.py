@@ -54,11 +54,11 @@ _TOUCHED = {
 
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
     """Repairs what it can, and reports the damage. Raises apsw.CorruptError if the file has to be salvaged."""
-    if not _agree(db) or (everything and _errors(db)):
+    if not do_indexes_agree(db) or (everything and errors_in(db)):
         tell("the indexes do not agree with the messages: they are rebuilt")
         with db:
             db.execute("REINDEX")
-        if not _agree(db) or _errors(db):
+        if not do_indexes_agree(db) or errors_in(db):
             raise apsw.CorruptError("the rebuilt indexes do not agree either")
     unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
     if everything or unknown:
@@ -69,12 +69,13 @@ def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
             settle(db, tell, {"queue"})
 
 
-def _errors(db: apsw.Connection) -> list[str]:
+def errors_in(db: apsw.Connection) -> list[str]:
+    """Returns what SQLite itself finds wrong with the file, MOST_ERRORS at most."""
     found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({MOST_ERRORS})")]
     return [] if found == ["ok"] else found
 
 
-def _agree(db: apsw.Connection) -> bool:
+def do_indexes_agree(db: apsw.Connection) -> bool:
     """Returns whether the indexes of messages agree with each other."""
     return (
         _counted(db, _PARTS) == _counted(db, (_ALL,))

@@ -32,10 +32,10 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
 
 
-def set_aside(path: Path) -> Path:
-    """Renames a database and its log to a free name ``.damaged-N``; returns the new path."""
+def set_aside(path: Path, why: str = "damaged") -> Path:
+    """Renames a database and its log to a free name ``.damaged-N``, after ``why``; returns the new path."""
     for number in count(1):
-        aside = path.with_name(f"{path.name}.damaged-{number}")
+        aside = path.with_name(f"{path.name}.{why}-{number}")
         if not aside.exists() and not Path(f"{aside}-wal").exists():
             break
     for suffix in ("-wal", ""):

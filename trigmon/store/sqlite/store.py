@@ -28,9 +28,11 @@ from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock, traces_in
 from trigmon.store.sqlite.first_rows import first_rows
+from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.open_database import open_database
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
+from trigmon.store.sqlite.restoration import finish_restore
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
 from trigmon.store.sqlite.start_check import whole
@@ -63,10 +65,12 @@ class SqliteStore(RowStore):
         self.spare.give_up_where_short()
         self.is_short = False
         try:
+            finish_restore(self._path, tell)
             self._last = LastTurn(directory, vfs or "")
             traces = traces_in(directory, self._lock)
             db, turn = open_database(self._path, vfs, self._last, traces, tell, accept_loss=accept_loss)
             self._log = TurnLog(self._path, vfs, self._last, turn)
+            self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.prepare)
             self._use(db)
             super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
             self._make_whole(everything=self._last.is_damaged)
@@ -86,8 +90,7 @@ class SqliteStore(RowStore):
         self.must_commit = False
         self._is_unsynced = False
         self._deferred = 0
-        self._in_turn = False
-        self._in_call = False
+        self._in_turn = self._in_call = False
 
     def _use(self, db: apsw.Connection) -> None:
         self._db = db
@@ -220,6 +223,7 @@ class SqliteStore(RowStore):
         """See the port."""
         if self._in_turn:
             self._commit()
+        self.copy.end()
         guarded(self._log.checkpoint)
         self._last.sync()
         guarded(self.abandon)

@@ -160,7 +160,8 @@ class TurnLog:
     """Counts the turns of one database, and moves its WAL into the file.
 
     ``turn``: the number of the last durable turn. ``pages``: the length of the WAL. ``synced_pages``: its length at the
-    last durable turn. ``last`` is the file last_turn; ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
+    last durable turn. ``is_held``: the database is being copied, and no checkpoint runs.
+    ``last`` is the file last_turn; ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
     """
 
     def __init__(self, path: Path, vfs: str | None, last: LastTurn, turn: int) -> None:
@@ -169,6 +170,7 @@ class TurnLog:
         self._last = last
         self.turn = turn
         self.pages = self.synced_pages = 0
+        self.is_held = False
 
     def follow(self, db: apsw.Connection) -> None:
         """Follows the WAL of this database from now on."""
@@ -177,7 +179,9 @@ class TurnLog:
         db.set_wal_hook(self._note_pages)
 
     def shorten(self, is_disk_nearly_full: bool) -> None:
-        """Moves the WAL into the file if it is long."""
+        """Moves the WAL into the file if it is long; on a nearly full disk also if the file is being copied."""
+        if is_disk_nearly_full:
+            self.is_held = False
         if self.pages >= (SHORT_PAGES if is_disk_nearly_full else CHECKPOINT_PAGES):
             self.checkpoint()
 
@@ -197,7 +201,9 @@ class TurnLog:
         self._last.set_turn(self.turn)
 
     def checkpoint(self) -> None:
-        """Moves the WAL into the file. Raises StoreBroken."""
+        """Moves the WAL into the file, unless that is being copied. Raises StoreBroken."""
+        if self.is_held:
+            return
         if self.synced_pages:
             self._last.set_moving(log_salt(self._path, self._vfs or ""), self.synced_pages)
         try:

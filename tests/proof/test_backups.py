@@ -1,0 +1,15 @@
+"""Backups of a queue manager that serves, with kills: what was acknowledged before one began is in it."""
+
+import pytest
+
+from tests.proof.backups import back_up_again_and_again
+
+SLOW = pytest.param(100, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("rounds", [4, SLOW])
+def test_every_backup_under_load_is_whole_and_has_all_that_was_acknowledged_before(daemon, rounds):
+    found = back_up_again_and_again(daemon(), rounds, seed=18)
+    assert not found.violations, found.violations[:20]
+    assert found.count >= rounds
+    assert found.more["messages acknowledged before a backup"] > 100 * rounds, found
