@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import first_row, large_units, on_shared, put_stages
+from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
@@ -88,6 +89,7 @@ def main() -> None:
         heads(Path(directory), rounds, tuple(length // scale for length in (1_000, 100_000, 1_000_000)))
         messages(Path(directory), rounds, scale)
         restarting(Path(directory), rounds, 1_000_000 // scale)
+        backing_up(Path(directory), rounds, 1_000_000 // scale, 8.0 / scale)
         starting(Path(directory), rounds, scale)
         definitions(Path(directory), rounds, 10_000 // scale)
 
@@ -190,6 +192,16 @@ def restarting(directory: Path, rounds: int, many: int) -> None:
     figures = in_turns(rounds, {name: partial(it.start, name) for name in it.daemons}, "ms")
     title = "from a start to the first answer, messages of 1 KiB"
     print("\n" + told(title, figures, against="no messages", note="resident MB"), flush=True)
+
+
+def backing_up(directory: Path, rounds: int, many: int, seconds: float) -> None:
+    it = BackingUp(directory / "backing-up", many, seconds)
+    try:
+        figures = in_turns(rounds, {"without a backup": it.alone, "while backups are made": it.beside}, "ms")
+    finally:
+        it.end()
+    title = f"99 of 100 puts of 16 clients take at most, {many:,} messages there"
+    print("\n" + told(title, figures, against="without a backup", note="longest, ms"), flush=True)
 
 
 def starting(directory: Path, rounds: int, scale: int) -> None:

@@ -28,7 +28,7 @@ class Restarting:
         self.daemons = {"no messages": Daemon(home / "none"), f"{many:,} messages": Daemon(home / "many")}
         for daemon in self.daemons.values():
             daemon.home.mkdir(parents=True)
-        _fill(home / "many" / file_name("QM1"), many)
+        fill(home / "many" / file_name("QM1"), many)
         self._many = many
 
     def start(self, name: str) -> tuple[float, float]:
@@ -54,7 +54,7 @@ class Restarting:
         return took * 1e3, resident / 1024
 
 
-def _fill(data: Path, many: int) -> None:
+def fill(data: Path, many: int) -> None:
     store = SqliteStore(data)
     number = store.open("QM1", 0)
     store.begin()

@@ -21,6 +21,7 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     titles += [f"one get {way}" for way in WAYS]
     titles += [
         "from a start to the first answer",
+        "99 of 100 puts of 16 clients",
         "a program starts: sh",
         "a program starts: python",
         "programs that end at once",

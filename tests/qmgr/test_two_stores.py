@@ -13,9 +13,10 @@ import pytest
 from tests.postgres import end_sessions, give_back
 from tests.qmgr.dying_member import STEPS
 from tests.qmgr.members import IN, Member, works_on_both
-from trigmon.mq.calls import Backout, Commit, Define, Display, Get, Move, Open, Outcome, Put
+from trigmon.mq.calls import Backout, BeginBackup, Commit, Define, Display, Get, Move, Open, Outcome, Put
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.replies import OutcomeWas, Refused
+from trigmon.qmgr.member_copy import MemberCopy
 from trigmon.qmgr.sessions import Identity
 from trigmon.rules.model.stored_messages import Selection
 from trigmon.store.memory.group import FIRST_NUMBER, MemoryGroup
@@ -388,3 +389,19 @@ def test_a_member_that_starts_judges_nothing_that_happened_before(member):
     member.start()
     (row,) = member.did(Display(object_type="QLOCAL", name="INITQ")).rows
     assert row["current_q_depth"] == 0
+
+
+def test_a_backup_holds_no_end_of_a_unit_of_work_that_the_group_has_not_decided(tmp_path, group):
+    member = Member("sqlite", tmp_path, group)
+    for name, scope in (("OWN", "q_mgr"), ("SHARED", "shared")):
+        member.did(Define(object_type="QLOCAL", name=name, attributes={"qsg_disp": scope}))
+    works_on_both(member)
+    steps = []
+    for where, name in ((member.shared, "end"), (member.own.copy, "begin")):
+        right = getattr(where, name)
+        setattr(where, name, lambda *args, right=right, name=name: (steps.append(name), right(*args))[1])
+    member.store.copy = MemberCopy(member.own.copy, member.store._decide)
+    answers = member.qm.turn([(member.session, 1, COMMIT), (member.session, 2, BeginBackup())])
+    assert not [answer for answer in answers if isinstance(answer.reply, Refused)]
+    assert steps[:2] == ["end", "begin"]
+    member.die()

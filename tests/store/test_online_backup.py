@@ -2,6 +2,7 @@
 
 import io
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from trigmon.mq.replies import BackupBegun, Refused
 from trigmon.qmgr.client_backup import UNREAD_MS
 from trigmon.store.port import AnothersStore, DirectoryInUse
 from trigmon.store.sqlite.backup_file import BackupError, BackupNote, BackupWriter, verify
-from trigmon.store.sqlite.restoration import NUMBERS_SKIPPED, StoreExistsError, finish_restore, restore
+from trigmon.store.sqlite.restoration import StoreExistsError, finish_restore, restore
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.store_check import check_backup, check_directory
 from trigmon.store.sqlite.turn_log import LastTurn
@@ -193,7 +194,7 @@ def test_numbers_that_were_given_after_the_backup_are_not_given_again(served, ba
     world = World("sqlite", tmp_path / "R")
     msg_id = world.put("Q").msg_id
     assert msg_id not in given
-    assert int.from_bytes(msg_id[-8:], "big") > NUMBERS_SKIPPED
+    assert int.from_bytes(msg_id[-8:], "big") > 2**36
     world.end()
 
 
@@ -211,6 +212,25 @@ def test_a_store_that_is_there_is_left_or_kept_beside(backup, tmp_path):
     (tmp_path / "S").mkdir()
     (tmp_path / "R" / "qm.db.replaced-1").rename(tmp_path / "S" / "qm.db")
     assert bodies(tmp_path / "S") == []
+
+
+def test_a_store_is_kept_with_its_log_and_a_log_without_its_database_is_not_taken_for_the_restored_ones(
+    served, tmp_path
+):
+    backup = back_up(served)
+    for number in range(5):
+        served.put("Q", b"%d" % number)
+    left = shutil.copytree(served.directory, tmp_path / "R")
+    restored(backup, left, replace=True)
+    assert bodies(left) == []
+    (tmp_path / "S").mkdir()
+    for suffix in ("", "-wal"):
+        (left / f"qm.db.replaced-1{suffix}").rename(tmp_path / "S" / f"qm.db{suffix}")
+    assert bodies(tmp_path / "S") == [b"%d" % number for number in range(5)]
+    (tmp_path / "T").mkdir()
+    shutil.copy(served.directory / "qm.db-wal", tmp_path / "T")
+    restored(backup, tmp_path / "T")
+    assert bodies(tmp_path / "T") == []
 
 
 def test_the_files_are_for_their_owner_alone_and_nothing_else_is_left(backup, tmp_path):
@@ -250,21 +270,21 @@ def steps_of_restore(backup, directory, monkeypatch, last):
 def test_killed_anywhere_it_leaves_the_old_store_or_the_new_one_whole(served, tmp_path, monkeypatch):
     served.put("Q", b"new")
     backup = back_up(served)
+    old = World("sqlite", tmp_path / "old")
+    old.define("Q", def_persistence="persistent")
+    for _ in range(9):  # more turns than the restored one has
+        old.put("Q", b"old")
     found = []
     for last in range(10):
-        directory = tmp_path / f"R{last}"
-        old = World("sqlite", directory)
-        old.define("Q", def_persistence="persistent")
-        for _ in range(9):  # more turns than the restored one has
-            old.put("Q", b"old")
-        old.end()
+        directory = shutil.copytree(old.directory, tmp_path / f"R{last}")  # with a log, as a kill leaves it
         was_killed = steps_of_restore(backup, directory, monkeypatch, last)
         found.append(bodies(directory))
         assert list(check_directory(directory / "qm.db")) == []
         if not was_killed:
             break
+    old.end()
     assert found == [[b"old"] * 9] + [[b"new"]] * (len(found) - 1)
-    assert len(found) == 5
+    assert len(found) == 6
 
 
 def test_a_damaged_backup_is_taken_only_if_that_is_accepted_and_the_start_salvages_it(served, tmp_path):

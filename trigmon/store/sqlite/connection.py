@@ -21,6 +21,10 @@ T = TypeVar("T")
 
 SCHEMA_VERSION = 8
 """The version of schema.sql. A change of a stored table raises it (docs/contributing/recipes.md)."""
+RELEASED_VERSION = 8
+"""The schema of the first release, 0.1.0. A store of a version from it on is upgraded when it is opened."""
+UPGRADES: dict[int, tuple[str, ...]] = {}
+"""By version the statements that make the next one of it. A released one never changes."""
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
 
@@ -120,7 +124,7 @@ def identify(connection: apsw.Connection, path: Path) -> None:
         raise UnsupportedVersion(
             f"{path} has schema {version}; this trigmon knows {SCHEMA_VERSION}: install a later one"
         )
-    if 0 < version < SCHEMA_VERSION:
+    if 0 < version < RELEASED_VERSION:
         raise UnsupportedVersion(
             f"{path} has schema {version}, from before the first release; this trigmon knows {SCHEMA_VERSION}:"
             " empty its queues with the trigmon that wrote it, then name an empty directory"
@@ -135,6 +139,30 @@ def is_empty(connection: apsw.Connection) -> bool:
 def _pragma(connection: apsw.Connection, name: str) -> Any:
     rows: list[Any] = connection.execute(f"PRAGMA {name}").fetchall()
     return rows[0][0] if rows else None
+
+
+def upgrade(connection: apsw.Connection, path: Path) -> None:
+    """Brings a database of a released version to this one, in one transaction. Raises StoreBroken.
+
+    If that fails, the database is as it was, and the release that wrote it serves it.
+    """
+    found = _pragma(connection, "user_version")
+    if found in (0, SCHEMA_VERSION):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for version in range(found, SCHEMA_VERSION):
+            for statement in UPGRADES[version]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except apsw.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise StoreBroken(
+            f"{path} cannot be brought from schema {found} to {SCHEMA_VERSION} ({error}): nothing of it is changed, and"
+            " the release that wrote it can serve it"
+        ) from None  # with its cause it would be taken for damage
 
 
 def create_schema(connection: apsw.Connection) -> None:

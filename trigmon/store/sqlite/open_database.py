@@ -13,7 +13,7 @@ from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.checksums import SUMMED
-from trigmon.store.sqlite.connection import connect, create_schema, is_empty
+from trigmon.store.sqlite.connection import connect, create_schema, is_empty, upgrade
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
 from trigmon.store.sqlite.turn_log import LastTurn, log_salt
@@ -71,6 +71,7 @@ def _opened(
         if last.is_unreadable or (not last.is_there and turn):
             tell(f"the file last_turn is damaged or missing: {_UNKNOWN}")
         create_schema(db)
+        upgrade(db, path)
         db.execute(SUMMED[sql.SET_META], ("turn", turn))
     except BaseException as error:
         db.close(True)
