@@ -6,14 +6,17 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from trigmon import paths
-from trigmon.client import driver
+from trigmon.client import driver, reconnect
 from trigmon.client.connection import Connection
 from trigmon.client.transport import Transport, open_tcp, open_unix
-from trigmon.mq.errors import CfNotAvailable, QMgrNameError, QMgrNotAvailable, QMgrStopping
+from trigmon.mq.errors import QMgrNameError, QMgrNotAvailable
 from trigmon.mq.names import is_object_name
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello
 
@@ -31,6 +34,7 @@ def connect(
     run_id: str | None = None,
     timeout_s: float = 10.0,
     call_timeout_s: float | None = None,
+    reconnect_s: float | None = None,
 ) -> Connection:
     """Returns a connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
 
@@ -46,26 +50,46 @@ def connect(
     ``timeout_s`` how long connecting may take, each of several its part of it. ``call_timeout_s`` is how long the
     answer to a call may take besides what its get may wait: default ``$TRIGMON_CALL_TIMEOUT``, else 60; 0 is any time.
     Behind it the call raises ConnectionBroken, and what became of it is not known: a new connection may ask.
+
+    ``reconnect_s`` is how long the connection is made again after it was lost, and how long a first one is tried:
+    default ``$TRIGMON_RECONNECT``, else 60 for a program that a monitor started and 0 for others.
+    :class:`trigmon.client.reconnectable.ReconnectableConnection` says what an application sees of it.
     Raises QMgrNotAvailable, QMgrNameError, NotAuthorized; and the ValueError SettingsError when nobody names a queue
     manager and a configuration file there is cannot be used.
     """
     where = address or default_address()
+    started = os.environ.get("TRIGMON_RUN", "") if run_id is None else ""
     hello = Hello(
         protocol=PROTOCOL_VERSION,
-        client_id=os.urandom(16).hex(),
+        client_id="",
         application=(_program() if application is None else application)[:APPL_NAME_LENGTH],
         pid=os.getpid(),
-        run_id=os.environ.get("TRIGMON_RUN", "") if run_id is None else run_id,
+        run_id=started if run_id is None else run_id,
     )
     driver.end_with_it()
     patience_s = _call_timeout_s() if call_timeout_s is None else call_timeout_s
     addresses = [part for part in map(str.strip, where.split(",")) if part]
+
+    def greeted() -> tuple[Transport, str]:
+        client_id = os.urandom(16).hex()
+        return _first(addresses, where, replace(hello, client_id=client_id), timeout_s, patience_s), client_id
+
+    longest_s = reconnect.reconnect_s(reconnect_s, started)
+    if not longest_s:
+        return Connection(*greeted())
+    from trigmon.client.reconnectable import ReconnectableConnection
+
+    return ReconnectableConnection(greeted, longest_s)
+
+
+def _first(addresses: Sequence[str], where: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
+    """Returns a greeted link to the first address that lets the client in."""
     each_s = timeout_s / max(1, len(addresses))
     refusals: list[str] = []
     for address in addresses:
         try:
-            return Connection(_transport(address, hello, each_s, patience_s), hello.client_id)
-        except (QMgrNotAvailable, QMgrStopping, CfNotAvailable) as error:
+            return _transport(address, hello, each_s, patience_s)
+        except reconnect.MAY_PASS as error:
             if len(addresses) == 1:
                 raise
             refusals.append(error.about)

@@ -48,7 +48,8 @@ class Connection:
     """What :func:`trigmon.connect` returns; one thread of one process uses it.
 
     Leaving its block cleanly disconnects, which commits; an exception backs out. After a lost link every call
-    raises ConnectionBroken, and a new connection may ask what became of ``unit`` by this one's ``client_id``.
+    raises ConnectionBroken, and a new connection may ask what became of ``unit`` by this one's ``client_id``; but
+    with ``reconnect_s`` it is a :class:`trigmon.client.reconnectable.ReconnectableConnection`.
     """
 
     def __init__(self, transport: Link, client_id: str) -> None:
@@ -134,9 +135,12 @@ class Connection:
             self._hear(all_but=0)
         if type(call) in _JOINS_A_UNIT:
             self._join(call)
-        reply = self._transport.receive(self._transport.send(call, is_sound=is_sound))
+        reply = self._exchange(call, is_sound=is_sound)
         self._settle(call, reply)
         return reply
+
+    def _exchange(self, call: Call, *, is_sound: bool) -> Reply:
+        return self._transport.receive(self._transport.send(call, is_sound=is_sound))
 
     def ask(self, call: Call, kind: type[R], *, is_sound: bool = False) -> R:
         """Sends as :meth:`call` a call whose reply is of this kind."""
@@ -168,11 +172,14 @@ class Connection:
                 if replies and isinstance(replies[-1], Refused):
                     break
                 self._join(call)
-                self._ahead.append((self._transport.send(call), replies))
+                self._ahead.append((self._send_ahead(call), replies))
                 self._hear(all_but=window - 1)
         finally:  # an exception from ``calls`` must not leave replies for the next call to find
             self._hear(all_but=0)
         return replies
+
+    def _send_ahead(self, call: Call) -> int:
+        return self._transport.send(call)
 
     def _hear(self, all_but: int) -> None:
         """Receives what was sent ahead, the oldest first; nothing more comes where the link has gone."""

@@ -15,6 +15,7 @@ from trigmon.client.reservation import Reservation, reserve
 from trigmon.mq.calls import Call, Close, Get, GetMany, Inquire, Put, PutMany, Reserve, Set
 from trigmon.mq.enums import CloseOption, GetOption
 from trigmon.mq.errors import (
+    BackedOut,
     BufferLengthError,
     HobjError,
     MQError,
@@ -171,7 +172,8 @@ class Queue:
         A batch is committed when the caller asks for the message after its last, so what was done with its
         messages is done. Leaving the loop early backs the batch out, with the messages already seen in it; then
         its messages come in smaller batches, and alone before BOTHRESH, so that a bad one is put aside alone. A
-        backout inside the loop gives the batch back, and it comes again in the same way. With ``wait_interval_ms``
+        backout inside the loop gives the batch back, and it comes again in the same way; so does a connection that was
+        lost and made again (``reconnect_s``). With ``wait_interval_ms``
         the end is where nothing came for so long.
         """
         connection = self.connection
@@ -190,7 +192,12 @@ class Queue:
                 connection.leave_batch(mark)
                 raise
             connection.end_batch()
-            connection.commit()
+            try:
+                connection.commit()
+            except BackedOut:
+                # A connection that was made again has backed the batch out, and it comes once more.
+                if not connection.backed_out_since(mark):
+                    raise
 
     def reserve(
         self,

@@ -82,8 +82,7 @@ def batches(
     for a message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
     ``refuse(id)`` returns False when the sink has that batch already, True when it never takes it from now on.
     ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
-    ``shows_progress``: a line on a terminal shows the progress.
-    Raises MQError: ObjectInUse where another job has the consumer's name.
+    ``shows_progress``: on a terminal. Raises MQError: ObjectInUse where another job has the consumer's name.
     """
     cause = triggered()
     name = queue or (cause.q_name if cause else "")
@@ -91,7 +90,8 @@ def batches(
         raise UnknownObjectName("no queue was named, and no trigger started this job")
     who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
     where = concrete(qmgr or default_address())
-    with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
+    # A batch is blamed for an error only where its connection has lasted.
+    with connect(where, reconnect_s=0) as connection, connection.open(name, "input_shared", "browse") as opened:
         source = Source(spark, where, opened.q_name, options or {}, schema)
         search = Search(max_rows, attempts)
         parting = Parting(connection, whole_groups=groups, refuse=refuse)
