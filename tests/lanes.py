@@ -60,6 +60,7 @@ USED_BY_FILE = {
     "tests/cli/test_running.py::test_it_is_played_on_the_postgresql": "postgres",
     "tests/cli/test_settings_file.py": "process",
     "tests/cli/test_table_layout.py::test_the_queues_fit": "process",
+    "tests/cli/test_table_layout.py::test_what_has_failed": "process",
     "tests/client/test_connecting.py::test_a_socket_that_lets_nobody_in_is_a_matter_of_authority": "process",
     "tests/client/test_driver.py": "process",
     "tests/client/test_peer.py": "process",

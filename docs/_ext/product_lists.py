@@ -18,6 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from trigmon.log_events import EVENT_NAMES
 from trigmon.mq import run
+from trigmon.mq.attribute_meanings import MEANINGS
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType, word
 from trigmon.server.exit_status import EXITS
@@ -50,7 +51,7 @@ class Attributes(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return one table, in the order of the attribute table. Raises KeyError for an unknown object type."""
         rows = [_row(attribute) for attribute in ATTRIBUTES[ObjectType[self.arguments[0].upper()]].values()]
-        head = ["| attribute | MQSC | allowed | default |", "|---|---|---|---|"]
+        head = ["| attribute | MQSC | means | allowed | default |", "|---|---|---|---|---|"]
         return self.parse_text_to_nodes("\n".join([*head, *rows]))
 
 
@@ -123,7 +124,8 @@ def _row(attribute: Attribute) -> str:
     marks = [mark for mark, holds in (("ours", attribute.ours), ("read only", attribute.read_only)) if holds]
     mqsc = f"`{attribute.mqsc}`" if attribute.mqsc else ""
     notes = f" ({', '.join(marks)})" if marks else ""
-    return f"| `{attribute.name}` | {mqsc}{notes} | {attribute.allowed} | {_shown(attribute)} |"
+    means = MEANINGS[attribute.name].replace("*", "\\*")
+    return f"| `{attribute.name}` | {mqsc}{notes} | {means} | {attribute.allowed} | {_shown(attribute)} |"
 
 
 def _shown(attribute: Attribute) -> str:

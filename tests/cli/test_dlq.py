@@ -61,7 +61,7 @@ def test_poison_is_listed_shown_and_returned(trigmon: Trigmon, did, qm: Connecti
     assert head.split() == [
         *("msg_id", "dead_time", "reason_name", "dest_q_name", "backout_count", "put_appl_name", "length"),
     ]
-    assert row.split()[2:5] == ["BACKOUT_THRESHOLD_REACHED", "DL.P", "2"]
+    assert row.split()[4:7] == ["BACKOUT_THRESHOLD_REACHED", "DL.P", "2"]
     shown = trigmon("dlq", "show").stdout
     assert re.search(r"^why +it was got from DL.P and backed out 2 times$", shown, re.M)
     assert f"then: trigmon dlq retry --msg-id {row.split()[0]}\n" in shown
@@ -69,6 +69,17 @@ def test_poison_is_listed_shown_and_returned(trigmon: Trigmon, did, qm: Connecti
     done = trigmon("dlq", "retry", "--reason", "2362")
     assert (done.exit_code, done.stdout) == (0, f"1 message returned from {DLQ}\n")
     assert trigmon("get", "DL.P").stdout == "bad\n"
+
+
+@pytest.mark.parametrize("mark", ["..", "…"])
+def test_the_end_of_an_id_names_a_message_that_no_other_ends_like(trigmon: Trigmon, did, qm: Connection, mark):
+    ids = [qm.put(DLQ, b"x", msg_id=each * 23 + b"\x77").msg_id.hex() for each in (b"\x01", b"\x02")]
+    end = ids[1][-6:]
+    assert trigmon("dlq", "show", "--msg-id", mark + end).stdout.splitlines()[0].split() == ["msg_id", ids[1]]
+    assert "2 messages have an id that ends in" in trigmon("dlq", "show", "--msg-id", mark + "77").stderr
+    assert trigmon("dlq", "show", "--msg-id", f"{mark}ffffff").exit_code == 3
+    assert trigmon("dlq", "discard", "--msg-id", mark + end, "--yes").exit_code == 0
+    assert [row["msg_id"] for row in objects(trigmon("dlq", "list", "--output", "json"))] == [ids[0]]
 
 
 def test_the_reason_a_program_gave_for_a_message_is_listed_shown_and_gone_when_it_is_returned(

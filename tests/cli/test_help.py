@@ -9,14 +9,16 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from tests.cli.conftest import run_cli
+from tests.cli.conftest import objects, run_cli
 from trigmon.cli.main import COMMANDS, cli
+from trigmon.mq.attribute_meanings import MEANINGS
+from trigmon.mq.attributes import ATTRIBUTES
 
 PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "explain", "use", "group"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
-    *("backup", "restore", "check", "dump", "load"),
+    *("backup", "restore", "check", "dump", "load", "help"),
 }
 
 
@@ -104,3 +106,34 @@ def test_a_small_command_imports_no_heavy_library(command: str):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+# -- trigmon help -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["trigger_msg_priority", "TRIGMPRI", "trigmpri"])
+def test_an_attribute_is_explained_by_either_of_its_names(name: str):
+    (shown,) = objects(run_cli("help", name, "--output", "json"))
+    assert shown["means"] == MEANINGS["trigger_msg_priority"]
+    assert (shown["mqsc"], shown["of"], shown["default"]) == ("TRIGMPRI", "QLOCAL, QMODEL", 0)
+
+
+def test_every_attribute_has_a_meaning_and_every_meaning_an_attribute():
+    assert set(MEANINGS) == {name for attributes in ATTRIBUTES.values() for name in attributes}
+    assert all(text[0].isupper() and text.endswith((".", "...")) for text in MEANINGS.values())
+
+
+def test_an_attribute_that_mq_does_not_have_says_so():
+    (shown,) = objects(run_cli("help", "breaker", "--output", "json"))
+    assert shown["mqsc"] == "BREAKER (not of MQ)"
+
+
+@pytest.mark.parametrize("path", [("queue",), ("queue", "define"), ("backup",)])
+def test_a_command_is_explained_as_by_its_own_help(path: tuple[str, ...]):
+    assert run_cli("help", *path).stdout.split() == run_cli(*path, "--help").stdout.split()
+
+
+def test_what_is_neither_is_refused_with_the_nearest():
+    refused = run_cli("help", "trigger_typ")
+    assert (refused.exit_code, "did you mean 'trigger_type'" in refused.stderr) == (2, True)
+    assert run_cli("help").stdout.split() == run_cli("--help").stdout.split()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.daemons import define
 from trigmon.cli.table_layout import TableLayout
-from trigmon.mq.calls import Pause
+from trigmon.mq.calls import Pause, RecordRun
 
 COLUMNS = ["name", "depth", "paused", "trigger_type"]
 CELLS = [
@@ -65,19 +65,43 @@ def test_the_queues_fit_a_terminal_though_one_is_paused_for_a_long_reason(shared
     q_name = f"TABLE.Q{columns}"
     define(qm, q_name)
     qm.call(Pause(what="queue", name=q_name, reason="a reason " * 20))
+    printed = on_terminal(shared_daemon.env, columns, "queue", "list", q_name)
+    lines = printed.replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
+    assert all(len(line) <= columns for line in lines), lines
+    assert " ".join(" ".join(lines).split()).count("a reason") == 20
+
+
+RED = "\x1b[31m"
+
+
+def test_what_has_failed_is_red_on_a_terminal_and_nothing_else(shared_daemon, qm):
+    for run_id, fields in {"00000000000000a1": {"exit_status": 1}, "00000000000000a2": {"exit_status": 0}}.items():
+        record = {"run_id": run_id, "state": "exited", "q_name": "RED.Q", "ended_ms": 1, "end_ms": 1, **fields}
+        qm.call(RecordRun(run_id=run_id, record=record))
+    shown = ("runs", "list", "--queue", "RED.Q")
+    assert red_lines(on_terminal(shared_daemon.env, 120, *shown)) == ["00000000000000a1"]
+    assert red_lines(on_terminal(shared_daemon.env | {"NO_COLOR": "1"}, 120, *shown)) == []
+    assert RED not in shared_daemon.trigmon(*shown).stdout
+
+
+def red_lines(printed):
+    """Returns the first words of the lines in red."""
+    return [line.split(RED)[1].split()[0] for line in printed.splitlines() if RED in line]
+
+
+def on_terminal(env, columns, *arguments):
+    """Returns what a command prints on a terminal of this width."""
     screen, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    argv = [sys.executable, "-m", "trigmon", "queue", "list", q_name]
-    with subprocess.Popen(argv, stdout=terminal, env=shared_daemon.env, close_fds=True) as command:
+    argv = [sys.executable, "-m", "trigmon", *arguments]
+    with subprocess.Popen(argv, stdout=terminal, env=env, close_fds=True) as command:
         os.close(terminal)
         printed = b""
         while part := _read(screen):
             printed += part
     os.close(screen)
     assert command.returncode == 0
-    lines = printed.decode().replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
-    assert all(len(line) <= columns for line in lines), lines
-    assert " ".join(" ".join(lines).split()).count("a reason") == 20
+    return printed.decode()
 
 
 def _read(screen):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, Call, Caps, Clear, Get, GetMany, Open, Put, Reserve, Sieve
+from trigmon.mq.calls import Alter, BeginBackup, Call, Caps, Clear, Get, GetMany, Open, Put, Reserve, Sieve
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply
@@ -97,6 +97,7 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "consumer": "JOB",
         "reservation": MINE,
         "ordinal": 0,
+        "offset": 0,
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
     if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:
@@ -165,7 +166,8 @@ class Client:
 
 @pytest.mark.parametrize("kind", CALLS)
 def test_every_field_at_every_edge_is_answered_alike_by_all_stores(kind: type[Call], tmp_path: Path) -> None:
-    clients = [Client(store, tmp_path / store) for store in STORES]
+    # A backup begins only of a store that is a file.
+    clients = [Client(store, tmp_path / store) for store in STORES if kind is not BeginBackup or store != "sqlite"]
     try:
         for call in odd_calls(kind):
             one, *others = [client.send(call) for client in clients]

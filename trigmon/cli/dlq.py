@@ -54,9 +54,12 @@ def _reason(ctx: click.Context, parameter: click.Parameter, value: str | None) -
     return names[code]
 
 
-def _msg_id(ctx: click.Context, parameter: click.Parameter, value: str | None) -> bytes:
+def _msg_id(ctx: click.Context, parameter: click.Parameter, value: str | None) -> bytes | str:
+    """Returns a message id; the end of one, as text, where list has shortened it."""
     if value is None:
         return b""
+    if end := re.fullmatch(r"(?:\.\.|…)([0-9A-Fa-f]+)", value):
+        return end[1].lower()
     if not re.fullmatch(r"([0-9A-Fa-f]{2}){1,24}", value):
         raise click.BadParameter(f"{value!r} is no message id: up to 48 hexadecimal digits")
     return bytes.fromhex(value).ljust(24, b"\0")
@@ -69,7 +72,10 @@ def filtered(function: F) -> F:
         click.option("--since", "since_ms", metavar="TIME", callback=age, help="Dead for this long or shorter: 1h."),
         click.option("--older-than", "older_ms", metavar="TIME", callback=age, help="Dead for longer than this: 5m."),
         click.option(
-            "--msg-id", metavar="HEX", callback=_msg_id, help="Only the message with this id, as list shows it."
+            "--msg-id",
+            metavar="HEX",
+            callback=_msg_id,
+            help="Only the message with this id: whole, or its end behind two dots.",
         ),
         click.option("--dest", metavar="QUEUE", default="", help="Only messages that were meant for this queue."),
         click.option("--reason", metavar="REASON", callback=_reason, help="Only with this reason: a name or a number."),
@@ -189,12 +195,27 @@ def _sieve(qm: Connection, which: dict[str, Any]) -> Sieve:
     from trigmon.mq.calls import Sieve, Status
     from trigmon.mq.replies import Values
 
+    if isinstance(which["msg_id"], str):
+        which["msg_id"] = _whole_id(qm, which)
     times = {}
     if which["since_ms"] or which["older_ms"]:
         now = int(qm.ask(Status(), Values).values["now_ms"])
         times["since_ms"] = max(1, now - which["since_ms"]) if which["since_ms"] else 0
         times["before_ms"] = max(1, now - which["older_ms"]) if which["older_ms"] else 0
     return Sieve(reason=which["reason"], dest_q_name=which["dest"], msg_id=which["msg_id"], **times)
+
+
+def _whole_id(qm: Connection, which: dict[str, Any]) -> bytes:
+    """Returns the message id that ends so. Raises UsageError where several do, UnknownObjectName for none."""
+    from trigmon.mq.errors import UnknownObjectName
+
+    found: list[bytes] = [row["msg_id"] for sifted in _listed(qm, None, which | {"msg_id": b""}) for row in sifted.rows]
+    ending = {msg_id for msg_id in found if msg_id.hex().endswith(which["msg_id"])}
+    if len(ending) > 1:
+        raise click.UsageError(f"{len(ending)} messages have an id that ends in {which['msg_id']}: give more of it")
+    if not ending:
+        raise UnknownObjectName(f"MESSAGE(..{which['msg_id']})")
+    return ending.pop()
 
 
 def _slices(

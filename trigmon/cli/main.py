@@ -40,6 +40,7 @@ COMMANDS = {
     "dump": "trigmon.cli.dump:dump",
     "load": "trigmon.cli.dump:load",
     "config": "trigmon.cli.config:config",
+    "help": "trigmon.cli.help:help_",
     "completion": "trigmon.cli.completion:completion",
 }
 

@@ -75,7 +75,8 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
     with invocation().connected() as qm:
         found = rows(qm, object_type, pattern)
         wanted = system or pattern.startswith("SYSTEM")
-        count = output.listing((r for r in found if wanted or not r["name"].startswith("SYSTEM.")), columns)
+        shown = (r for r in found if wanted or not r["name"].startswith("SYSTEM."))
+        count = output.listing(shown, columns, lambda row: " held since " in str(row.get("paused", "")))
     if not count and "*" not in pattern:
         raise UnknownObjectName(_named(object_type, pattern))
     if not count:

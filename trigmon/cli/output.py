@@ -1,34 +1,40 @@
 """Output as tables or JSON, made from the same values.
 
 JSON is one object a line, keys are long attribute names, instants are RFC 3339 in UTC. A table is columns divided by
-blanks, without borders; a terminal gets its head in bold, and below the table what does not fit into its width.
+blanks, without borders; a terminal gets its head in bold, below the table what does not fit
+into its width, and red for what has failed (without NO_COLOR).
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from trigmon.cli.command import invocation
+from trigmon.cli.table_cells import short_ids, to_the_second, with_age
 from trigmon.cli.table_layout import TableLayout
 
 Row = Mapping[str, Any]
 
 
-def listing(rows: Iterable[Row], columns: Sequence[str]) -> int:
-    """Prints rows, the named columns of each in a table and all of it in JSON; returns how many there were."""
+def listing(rows: Iterable[Row], columns: Sequence[str], has_failed: Callable[[Row], bool] = lambda row: False) -> int:
+    """Prints rows, the named columns of each in a table and all of it in JSON; returns how many there were.
+
+    On a terminal what ``has_failed`` is red, and a message id is as short as it is unique among them.
+    """
     shown = [presentable(row) for row in rows]
     if invocation().is_json:
         for row in shown:
             click.echo(json_line(row))
     elif shown:
-        _table(shown, columns)
+        _table(shown, columns, has_failed)
     return len(shown)
 
 
@@ -40,7 +46,7 @@ def one(row: Row) -> None:
         return
     width = max(map(len, shown), default=0)
     for key, value in shown.items():
-        text = cell(value).rstrip("\n").replace("\n", "\n" + " " * (width + 2))
+        text = _cell_of(key, value).rstrip("\n").replace("\n", "\n" + " " * (width + 2))
         click.echo(click.style(f"{key:<{width}}" if text else key, bold=True) + (f"  {text}" if text else ""))
 
 
@@ -129,16 +135,28 @@ _INSTANTS = {
 }
 
 
-def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
-    cells = [[" ".join(cell(row.get(column)).split("\n")) for column in columns] for row in rows]
+def _cell_of(key: str, value: object) -> str:
+    return with_age(value) if key in _MOMENTS and isinstance(value, str) else cell(value)
+
+
+_MOMENTS = frozenset(_INSTANTS.values())
+
+
+def _table(rows: list[dict[str, Any]], columns: Sequence[str], has_failed: Callable[[Row], bool]) -> None:
     is_terminal = sys.stdout.isatty()
+    is_red = [is_terminal and "NO_COLOR" not in os.environ and has_failed(row) for row in rows]
+    if is_terminal and "msg_id" in columns:
+        ids = short_ids([row["msg_id"] for row in rows])
+        rows = [row | {"msg_id": short} for row, short in zip(rows, ids, strict=True)]
+    rows = [row | {key: to_the_second(row[key]) for key in _MOMENTS & row.keys() if row[key]} for row in rows]
+    cells = [[" ".join(_cell_of(column, row.get(column)).split("\n")) for column in columns] for row in rows]
     table = TableLayout(columns, cells, shutil.get_terminal_size().columns if is_terminal else 0)
     for line in table.head:
         click.echo(click.style(line, bold=True))
     if is_terminal:
         click.echo(table.rule)
-    for line in table.body:
-        click.echo(line)
+    for line, red in zip(table.body, is_red, strict=True):
+        click.echo(click.style(line, fg="red") if red else line)
     if table.below:
         click.echo()
     for line in table.below:

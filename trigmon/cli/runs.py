@@ -14,7 +14,7 @@ import click
 
 from trigmon.cli.command import command, group, invocation, reason_option, since
 from trigmon.cli.run_selection import any_run, find, has_failed, has_output, one
-from trigmon.mq.run import OPEN, Run, RunState
+from trigmon.mq.run import OPEN, Run, RunState, read_run
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -72,7 +72,7 @@ def print_runs(found: Iterable[Run]) -> int:
     """Prints runs as a table or JSON; returns how many there were."""
     from trigmon.cli import output
 
-    return output.listing(map(_shown, found), _COLUMNS)
+    return output.listing(map(_shown, found), _COLUMNS, lambda row: has_failed(read_run(dict(row))))
 
 
 @command("show", "trigmon runs show\ntrigmon runs show 0198c1f2a3b7e41c", runs)

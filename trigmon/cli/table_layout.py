@@ -6,8 +6,6 @@ import textwrap
 from collections.abc import Sequence
 
 _GAP = 2
-_NARROW = 12
-"""A column of this width or less stays in the table: to have it below would not help."""
 _NOTHING = ("", "-")
 
 
@@ -30,7 +28,7 @@ class TableLayout:
             self._measure()
         while width and self._taken() > width:
             widest = max(self._inside[1:], key=lambda at: self.widths[at], default=0)
-            if self.widths[widest] <= _NARROW or not widest:
+            if not widest:
                 break
             self._inside.remove(widest)
 
