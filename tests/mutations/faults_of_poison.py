@@ -66,7 +66,7 @@ def _lost(message: Any, *_: Any) -> Decision:
 def _cleaned(change: Callable[[Any, Any], Any]) -> Callable[[Patches], None]:
     right = backout_requeue.counted_anew
     return lambda patches: patches.setattr(
-        backout_requeue, "counted_anew", lambda descriptor: change(descriptor, right(descriptor))
+        backout_requeue, "counted_anew", lambda descriptor, now: change(descriptor, right(descriptor, now))
     )
 
 

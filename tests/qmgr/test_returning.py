@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.worlds import World
-from trigmon.mq.calls import Alter, Backout, DeadLetters, DiscardDeadLetters, Get, GetMany, RetryDeadLetters, Sieve
-from trigmon.mq.descriptors import DeadLetterHeader, date_and_time, pack_dlh, pack_tm
+from trigmon.mq.calls import Alter, Backout, DeadLetters, DiscardDeadLetters, Get, GetMany, Put, RetryDeadLetters, Sieve
+from trigmon.mq.descriptors import DeadLetterHeader, MessageDescriptor, date_and_time, pack_dlh, pack_tm
 from trigmon.mq.descriptors import TriggerMessage as Tm
-from trigmon.mq.enums import GetOption, OpenOption, ReportOption
+from trigmon.mq.enums import GetOption, OpenOption, PutOption, ReportOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Sifted, WasGot
 
@@ -202,6 +202,28 @@ def test_poison_goes_back_from_a_backout_queue_to_the_one_queue_that_names_it(wo
     assert (row["q_name"], row["return_q_name"], row["backout_count"]) == ("ASIDE", "P", 1)
     assert count(world, RetryDeadLetters, q_name="ASIDE") == 1
     assert [m.data for m in got(world, "P")] == [b"bad"]
+
+
+@pytest.mark.parametrize("token", [b"", b"of the program"])
+def test_when_it_was_put_aside_is_recorded_where_its_program_left_room_and_gone_when_it_goes_back(world, dlq, token):
+    world.define("ASIDE")
+    world.define("P", backout_threshold=1, backout_requeue="qmgr", backout_requeue_q_name="ASIDE")
+    put_ms = world.clock.now()
+    handle = world.open("P", OpenOption.OUTPUT, OpenOption.SET_ALL_CONTEXT)
+    descriptor = MessageDescriptor(accounting_token=token, put_ms=put_ms)
+    world.did(Put(handle=handle, data=b"bad", descriptor=descriptor, options=PutOption.SET_ALL_CONTEXT.value))
+    reader = world.open("P", IN)
+    world.did(Get(handle=reader, options=SYNC, unit=1))
+    world.did(Backout(unit=1))
+    world.clock.advance(7 * 86_400_000)
+    assert isinstance(world.do(Get(handle=reader)), Refused)
+    (row,) = rows(world, q_name="ASIDE")
+    assert row["dead_ms"] == (put_ms if token else world.clock.now())
+    assert row["put_ms"] == put_ms
+    hour_ago = Sieve(before_ms=world.clock.now() - 3_600_000)
+    assert len(rows(world, q_name="ASIDE", where=hour_ago)) == bool(token)
+    assert count(world, RetryDeadLetters, q_name="ASIDE") == 1
+    assert [message.descriptor.accounting_token for message in got(world, "P")] == [token]
 
 
 def test_what_has_no_one_way_back_stays_until_a_queue_is_named(world, dlq):

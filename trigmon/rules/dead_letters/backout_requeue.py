@@ -47,6 +47,8 @@ _GROUPS = (GetOption.LOGICAL_ORDER | GetOption.ALL_MSGS_AVAILABLE).value
 _MOST_BYTES = 64 << 20
 """How much of a group, with MOST_MESSAGES of its messages, goes in one step."""
 _MARK = re.compile("BO([0-9]{1,2})")
+_ASIDE = b"aside "
+_MOMENT_SIZE = 8
 
 
 def decide_get(call: Get | GetMany, facts: Facts, found: Found | None, now: int, ids: Ids, spared: int = 0) -> Decision:
@@ -155,13 +157,17 @@ def moved(
     return replace(delivered, changes=[RemoveMessage(message), *delivered.changes])
 
 
-def counted_anew(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """Returns the descriptor of a message put aside: the count begins at 0, ApplOriginData keeps it, if blank."""
-    mark = descriptor.appl_origin_data
+def counted_anew(descriptor: MessageDescriptor, now: int) -> MessageDescriptor:
+    """Returns the descriptor of a message put aside: the count begins at 0.
+
+    ApplOriginData keeps the count and AccountingToken the moment, each if it is blank.
+    """
+    mark, token = descriptor.appl_origin_data, descriptor.accounting_token
     return replace(
         descriptor,
         backout_count=0,
         appl_origin_data=mark if mark.strip() else f"BO{min(descriptor.backout_count, 99)}",
+        accounting_token=token if token.strip(b"\0") else _ASIDE + now.to_bytes(_MOMENT_SIZE, "big"),
     )
 
 
@@ -174,9 +180,21 @@ def backouts_before(descriptor: MessageDescriptor) -> int | None:
     return int(mark[1]) if mark else None
 
 
+def aside_ms(descriptor: MessageDescriptor) -> int:
+    """Returns when the message was put aside, in milliseconds since 1970; 0 if that is not recorded."""
+    token = descriptor.accounting_token
+    return int.from_bytes(token[len(_ASIDE) :], "big") if _is_moment(token) else 0
+
+
 def unmarked(descriptor: MessageDescriptor) -> MessageDescriptor:
     """Returns the descriptor as it was before the message was put aside."""
-    return descriptor if backouts_before(descriptor) is None else replace(descriptor, appl_origin_data="")
+    if backouts_before(descriptor) is not None:
+        descriptor = replace(descriptor, appl_origin_data="")
+    return replace(descriptor, accounting_token=b"") if _is_moment(descriptor.accounting_token) else descriptor
+
+
+def _is_moment(token: bytes) -> bool:
+    return token.startswith(_ASIDE) and len(token) == len(_ASIDE) + _MOMENT_SIZE
 
 
 def _minds(queue: QueueFacts) -> bool:
@@ -234,7 +252,7 @@ def _look_again() -> Refused:
 
 def _put(message: StoredMessage, to_q_name: str, why: str, facts: Facts, now: int, ids: Ids) -> Decision | str:
     """Puts the message onto the queue, or returns what hinders that; MQRO_DISCARD_MSG asks for no dead letter."""
-    descriptor = counted_anew(message.descriptor)
+    descriptor = counted_anew(message.descriptor, now)
     try:
         if to_q_name:
             done = moved(message, to_q_name, descriptor, message.data, facts, now, ids)

@@ -20,7 +20,7 @@ from trigmon.mq.errors import DlhError, MQError, OptionsError, QWrongType, Unkno
 from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, without_rejection
 from trigmon.mq.replies import Refused, Reply, Sifted
-from trigmon.rules.dead_letters.backout_requeue import backouts_before, moved, unmarked
+from trigmon.rules.dead_letters.backout_requeue import aside_ms, backouts_before, moved, unmarked
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
@@ -58,7 +58,7 @@ class DeadMessage(msgspec.Struct, frozen=True):
         if self.rejection is not None:
             return self.rejection.ms
         written_ms = moment_of(self.header.put_date, self.header.put_time) if self.header is not None else 0
-        return written_ms or self.message.descriptor.put_ms
+        return written_ms or aside_ms(self.message.descriptor) or self.message.descriptor.put_ms
 
 
 class WayBack(msgspec.Struct, frozen=True):

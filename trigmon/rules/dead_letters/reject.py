@@ -90,7 +90,7 @@ def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, id
 def _forms(call: PutOff, now: int) -> list[tuple[MessageDescriptor, bytes]]:
     """Returns the message as it is to lie there: with the rejection's text, and else without."""
     before, data = call.message.descriptor, call.message.data
-    plain = counted_anew(before)
+    plain = counted_anew(before, now)
     is_known_again = backouts_before(plain) is not None and not before.msg_flags & SEGMENT
     if not (call.reservation and call.why and is_known_again):
         return [(plain, data)]
