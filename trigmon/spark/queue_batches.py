@@ -35,10 +35,11 @@ from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import Reservation
 from trigmon.client.triggered import triggered
-from trigmon.mq.calls import Display, Reject
-from trigmon.mq.errors import NoMsgAvailable, UnknownObjectName
+from trigmon.mq.calls import Display, Ping, Reject
+from trigmon.mq.errors import MQError, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing, Settled
 from trigmon.rules.model.reservation import Ordinals, cut
+from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.poison_search import bisect
 from trigmon.spark.poison_search.bisect import Search, Step
@@ -90,8 +91,7 @@ def batches(
         raise UnknownObjectName("no queue was named, and no trigger started this job")
     who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
     where = concrete(qmgr or default_address())
-    # A batch is blamed for an error only where its connection has lasted.
-    with connect(where, reconnect_s=0) as connection, connection.open(name, "input_shared", "browse") as opened:
+    with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
         source = Source(spark, where, opened.q_name, options or {}, schema)
         search = Search(max_rows, attempts)
         parting = Parting(connection, whole_groups=groups, refuse=refuse)
@@ -100,26 +100,6 @@ def batches(
             yield Batches(connection, opened, source, who, search, parting, max_bytes, groups, wait_interval_ms, line)
         finally:
             line.end()
-
-
-class Source(NamedTuple):
-    """How the messages of a queue become DataFrames."""
-
-    spark: SparkSession
-    address: str
-    queue: str
-    options: dict[str, Any]
-    schema: str | None
-
-    def reader(self, of: Any, **more: Any) -> Any:
-        """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""
-        register(self.spark)
-        reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
-        if run := os.environ.get("TRIGMON_RUN"):
-            reader = reader.option("run", run)
-        for name, value in {**self.options, **more}.items():
-            reader = reader.option(name, value)
-        return reader.schema(self.schema) if self.schema else reader
 
 
 class Batches:
@@ -262,6 +242,13 @@ class Batches:
         found = self._connection.reservations(self._queue.q_name)
         return [r for r in found if r["consumer"] == self.consumer and r["own"]]
 
+    def is_there(self) -> bool:
+        """Returns whether the queue manager answers, on this link or on the next one."""
+        with suppress(MQError):
+            self._connection.call(Ping())
+            return True
+        return False
+
     def failed(self, number: int, error: BaseException, part: Ordinals | None = None) -> bool:
         """Handles a batch, or a part of one, that failed; returns False when the error must be raised.
 
@@ -335,6 +322,7 @@ class Batch:
         self.ended = self.settled = False
         self._of = of
         self._made = made
+        self._link = made.connection.client_id
 
     @property
     def frame(self) -> DataFrame:
@@ -358,8 +346,10 @@ class Batch:
             return False
         if isinstance(error, KeyboardInterrupt) and self.part is not None and self._made.connection.alive:
             self.settled = self._of.interrupted(self._made, self.part)
-        is_ours = isinstance(error, Exception) and self._made.connection.alive
-        return is_ours and self._of.failed(self.number, error, self.part)
+        if not isinstance(error, Exception) or not self._of.is_there():
+            return False
+        # A queue manager that was gone may have been the error: the batch comes once more, under its id.
+        return self._made.connection.client_id != self._link or self._of.failed(self.number, error, self.part)
 
 
 # -- parts of the above -------------------------------------------------------------------------------------
@@ -384,16 +374,6 @@ def answers(spark: SparkSession, error: BaseException) -> bool:
         return not context._jsc.sc().isStopped()
     except Exception:
         return False
-
-
-def register(spark: SparkSession) -> None:
-    """Registers ``format("trigmon")`` where Spark does not find it by itself: in a checkout that is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("pyspark_trigmon") is None:
-        from trigmon.spark.source import DefaultSource
-
-        spark.dataSource.register(DefaultSource)
 
 
 def _tell(text: str) -> None:

@@ -1,0 +1,39 @@
+"""How the messages of a queue become DataFrames."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Source(NamedTuple):
+    """How the messages of a queue become DataFrames."""
+
+    spark: SparkSession
+    address: str
+    queue: str
+    options: dict[str, Any]
+    schema: str | None
+
+    def reader(self, of: Any, **more: Any) -> Any:
+        """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""
+        register(self.spark)
+        reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
+        if run := os.environ.get("TRIGMON_RUN"):
+            reader = reader.option("run", run)
+        for name, value in {**self.options, **more}.items():
+            reader = reader.option(name, value)
+        return reader.schema(self.schema) if self.schema else reader
+
+
+def register(spark: SparkSession) -> None:
+    """Registers ``format("trigmon")`` where Spark does not find it by itself: in a checkout that is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pyspark_trigmon") is None:
+        from trigmon.spark.source import DefaultSource
+
+        spark.dataSource.register(DefaultSource)
