@@ -173,7 +173,10 @@ def _follow(daemon: DemoQueueManager, qm: Connection, stations: _Stations, total
 
     def over(run: dict[str, Any]) -> bool:
         left = int(queue_row(qm, Q_NAME)["current_q_depth"])
-        stations.screen.progress("messages are taken", total - left, total)
+        if left:
+            stations.screen.progress("messages are taken", total - left, total)
+        else:
+            stations.doing = f"all {total} messages are taken, Spark writes their rows"
         return run["state"] in _OVER
 
     record = _await_run(daemon, qm, stations, over)
@@ -198,24 +201,25 @@ def _await_run(daemon: DemoQueueManager, qm: Connection, stations: _Stations, is
 
 
 class _Stations:
-    """Tells of each station when it is reached, and how long it took."""
+    """Tells of each station when it is reached, and how long after the start."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
         self.seconds: dict[str, float] = {}
-        self.name = ""
-        self._began = 0.0
+        self.name = self.doing = ""
+        self._first = self._began = time.monotonic()
 
     def begin(self, name: str) -> None:
-        self.name, self._began = name, time.monotonic()
+        self.name = self.doing = name
+        self._began = time.monotonic()
 
     def waiting(self) -> None:
-        self.screen.moving(f"{time.monotonic() - self._began:7.1f} s  {self.name} ...")
+        self.screen.moving(f"{time.monotonic() - self._first:7.1f} s  {self.doing} ...")
 
     def done(self, text: str) -> None:
         took = time.monotonic() - self._began
         self.seconds[self.name] = round(took, 3)
-        self.screen.line(f"{took:7.2f} s  {text}")
+        self.screen.line(f"{time.monotonic() - self._first:7.2f} s  {text}")
 
 
 def _tell(screen: Screen, report: Report) -> None:
