@@ -371,6 +371,19 @@ def test_status_shows_the_queue_manager_and_the_monitors_of_initiation_queues(tr
     assert "no monitor reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
 
 
+def test_what_needs_attention_stands_first_in_status(trigmon: Trigmon):
+    assert trigmon("status").stdout.splitlines()[0] == "needs attention  nothing"
+    trigmon("queue", "define", "OB.FULL", "MAXDEPTH=1")
+    trigmon("put", "OB.FULL", "m")
+    (status,) = objects(trigmon("status", "--output", "json"))
+    (item,) = status["attention"]
+    assert (item["kind"], item["name"]) == ("nearly_full", "OB.FULL")
+    lines = trigmon("status").stdout.splitlines()
+    assert lines[0] == "needs attention"
+    assert lines[2].split()[:2] == ["OB.FULL", "nearly_full"]
+    trigmon("queue", "delete", "OB.FULL", "--purge")
+
+
 def test_nobody_there_is_exit_6_with_the_remedy():
     result = run_cli("status", "--qmgr", "NOBODY")
     assert (result.exit_code, result.stdout) == (6, "")

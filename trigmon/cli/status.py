@@ -10,13 +10,15 @@ import click
 
 from trigmon.cli.command import command, invocation
 
+_URGENT = ("disk", "held", "failing", "no_monitor", "stuck")
+
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
 @click.option("--watch", is_flag=True, help="Repeat it, with the runs in progress, until Ctrl-C.")
 @click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=2.0, show_default=True, help="Seconds.")
 @click.option("--count", type=click.IntRange(min=1), help="With --watch: so many times.")
 def status(watch: bool, every_s: float, count: int | None) -> None:
-    """Show a summary of the queue manager: connections, messages, open units of work, reservations, monitors.
+    """Show what needs attention, and a summary: connections, messages, units of work, reservations, monitors.
 
     With --watch the runs in progress are shown too, with their progress.
     """
@@ -67,6 +69,7 @@ def _show() -> None:
         return
     for warning in values.pop("warnings", []):
         output.note(f"warning: {warning}")
+    _print_attention(values.pop("attention", []))
     queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
@@ -75,6 +78,22 @@ def _show() -> None:
         output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "summary"])
     if queues:
         print_initiation_queues(queues)
+
+
+def _print_attention(found: list[dict[str, Any]]) -> None:
+    """Prints what needs attention, with the last words of a failed run; or that nothing does."""
+    from trigmon.cli import output
+    from trigmon.cli.run_selection import find, has_failed
+
+    if not found:
+        click.echo(f"{click.style('needs attention', bold=True)}  nothing\n")
+        return
+    click.echo(click.style("needs attention", bold=True))
+    for each in found:
+        if each["kind"] == "failing" and (runs := find({"q_name": each["name"]}, 1, fits=has_failed).runs):
+            each["text"] += f": {runs[0].why}"
+    output.listing(found, ["name", "kind", "since_time", "text", "remedy"], lambda row: row["kind"] in _URGENT)
+    click.echo()
 
 
 def print_initiation_queues(queues: list[dict[str, object]]) -> None:

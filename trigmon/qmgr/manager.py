@@ -233,8 +233,8 @@ class QueueManager:
 
     def _state(self, session: Session, now: int) -> ManagerState:
         backup = self.backups.of(session)
-        waiting, news = self._waiters.count, self._notes.news
-        return ManagerState(now, self.started_ms, waiting, self.warnings, news, self._looks.of, backup)
+        waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
+        return ManagerState(now, self.started_ms, waiting, allowed, self.warnings, news, self._looks.of, backup)
 
     def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
         self._store.undo()

@@ -8,13 +8,14 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
 from trigmon.mq.calls import Display, DisplayHandles, Ping, Status
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Done, Listing, Values
+from trigmon.rules.attention import PUTS_REFUSED, needs_attention
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts, World, WorldFacts
 from trigmon.rules.model.handles import HandleFacts
@@ -125,6 +126,7 @@ def decide_status(call: Status, facts: WorldFacts, found: Found | None, now: int
         "reserved": [{**row, "age_ms": now - row["since_ms"]} for row in reserved_rows(world.reservations)],
         "pauses": pause_rows(facts.pauses),
         "runs_under_way": len(facts.serves),
+        "attention": needs_attention(facts),
         "initiation_queues": _initiation_queues(world),
     }
     return Decision(Values(values=values))
@@ -133,7 +135,8 @@ def decide_status(call: Status, facts: WorldFacts, found: Found | None, now: int
 def complete_status(call: Status, reply: Values, manager: ManagerState) -> Values:
     """Adds what only the queue manager's process knows."""
     more = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets, "warnings": manager.warnings}
-    return replace(reply, values={**reply.values, **more})
+    refused = [] if manager.are_puts_allowed else [asdict(PUTS_REFUSED)]
+    return replace(reply, values={**reply.values, **more, "attention": refused + reply.values["attention"]})
 
 
 def _initiation_queues(world: World) -> list[dict[str, Any]]:

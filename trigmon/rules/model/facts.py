@@ -103,6 +103,7 @@ class World(msgspec.Struct, frozen=True):
     models: tuple[ModelQueue, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     held: dict[str, int] = {}
+    held_queues: frozenset[str] = frozenset()  # those for which runs are held
 
 
 class Facts(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ class ManagerState(msgspec.Struct, frozen=True):
     now_ms: int
     started_ms: int
     waiting_gets: int
+    are_puts_allowed: bool
     warnings: list[str]  # of how it is run
     news: int  # how often there was news for monitors
     last_verdicts: Callable[[str], list[Looked]]  # of a queue, newest first

@@ -370,6 +370,7 @@ class Standing:
             tuple(self.models.values()),
             tuple(self.reservations.values()),
             dict(held),
+            frozenset(q_name for (_, _, q_name), count in self.held.items() if count),
         )
 
     # -- changing -------------------------------------------------------------------------------------------
