@@ -207,11 +207,13 @@ class TurnLog:
         if self.synced_pages:
             self._last.set_moving(log_salt(self._path, self._vfs or ""), self.synced_pages)
         try:
-            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            pages, moved = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.FullError:
             # All of it is safe in the WAL; a later checkpoint moves it when there is space.
             return
         except apsw.Error as error:
             raise StoreBroken(str(error)) from error
+        if moved < pages:
+            return  # an open look holds it back
         self.pages = self.synced_pages = 0
         self._last.set_moving(0, 0)
