@@ -230,6 +230,8 @@ class Endpoint:
         self.wrong: list[Any] = []
         self._place = place
         self._connections = json.loads((RECORDED / f"{scene}.json").read_text())
+        self.calls_left = sum("call" in step for steps in self._connections for step in steps)
+        self._may_close = threading.Event()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         self._listener.listen()
@@ -238,6 +240,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Waits for the end of the recording."""
+        self._may_close.set()
         self._thread.join(WAIT_S)
         self._listener.close()
         assert not self._thread.is_alive(), "not all of the dialogue was played"
@@ -248,6 +251,8 @@ class Endpoint:
             with link:
                 link.settimeout(WAIT_S)
                 self._play(link, steps)
+                if steps is self._connections[-1]:
+                    self._may_close.wait(WAIT_S)  # a systemd does not go
 
     def _play(self, link: socket.socket, steps: list[dict[str, Any]]) -> None:
         uid = str(os.geteuid()).encode().hex()
@@ -268,9 +273,11 @@ class Endpoint:
                     continue
                 if not data:
                     self.wrong.append(("nothing", step["call"]))
+                    self.calls_left = 0
                     return
                 heard += messages.feed(data)
             call = shown(heard.pop(0), self._place)
+            self.calls_left -= 1
             if call != step["call"]:
                 self.wrong.append((call, step["call"]))
 

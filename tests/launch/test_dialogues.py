@@ -23,6 +23,7 @@ def played(tmp_path, monkeypatch):
         endpoint = dialogues.Endpoint(path, scene.__name__, tmp_path)
         stage = dialogues.Stage(tmp_path)
         scene(stage)
+        stage.rest(lambda: endpoint.calls_left == 0)
         stage.close()
         endpoint.close()
         assert endpoint.wrong == []
