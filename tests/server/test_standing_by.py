@@ -186,3 +186,19 @@ def test_a_client_that_does_not_wait_for_its_welcome_may_send_calls_as_long_as_a
         assert codec.decode_welcome(raw.body()).frame_limit > 2 * HELLO_LIMIT
         assert raw.reply()[0] == 1
     assert [len(body) for body in bodies(one)] == [2 * HELLO_LIMIT]
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_client_that_connects_again_goes_on_with_the_one_that_takes_over(pair, how):
+    first, second = pair
+    both = f"{first.address},{second.address}"
+    with trigmon.connect(both, application="test", reconnect_s=300) as qm:
+        define(qm, "Q")
+        with qm.open("Q", "input_shared", "output") as queue:
+            queue.put(b"committed", persistence="persistent", syncpoint=True)
+            qm.commit()
+            getattr(first, how)()
+            assert queue.get(wait_interval_ms=300_000).data == b"committed"
+            queue.put(b"of the second", persistence="persistent", syncpoint=True)
+            qm.commit()
+    assert bodies(second) == [b"of the second"]
