@@ -371,17 +371,23 @@ def test_status_shows_the_queue_manager_and_the_monitors_of_initiation_queues(tr
     assert "no monitor reads SYSTEM.DEFAULT.INITIATION.QUEUE" in table.stderr
 
 
+def test_the_attributes_of_the_queue_manager_are_shown_by_a_command_of_their_own(trigmon: Trigmon):
+    (shown,) = objects(trigmon("qmgr", "show", "--output", "json"))
+    assert (shown["name"], "trigger_interval" in shown) == ("QM1", True)
+    assert "trigger_interval" not in trigmon("status").stdout
+
+
 def test_what_needs_attention_stands_first_in_status(trigmon: Trigmon):
     assert trigmon("status").stdout.splitlines()[0] == "needs attention  nothing"
-    trigmon("queue", "define", "OB.FULL", "MAXDEPTH=1")
-    trigmon("put", "OB.FULL", "m")
+    trigmon("queue", "define", "OB.NEARLY", "MAXDEPTH=1")
+    trigmon("put", "OB.NEARLY", "m")
     (status,) = objects(trigmon("status", "--output", "json"))
     (item,) = status["attention"]
-    assert (item["kind"], item["name"]) == ("nearly_full", "OB.FULL")
+    assert (item["kind"], item["name"]) == ("nearly_full", "OB.NEARLY")
     lines = trigmon("status").stdout.splitlines()
     assert lines[0] == "needs attention"
-    assert lines[2].split()[:2] == ["OB.FULL", "nearly_full"]
-    trigmon("queue", "delete", "OB.FULL", "--purge")
+    assert lines[2].split()[:2] == ["OB.NEARLY", "nearly_full"]
+    trigmon("queue", "delete", "OB.NEARLY", "--purge")
 
 
 def test_nobody_there_is_exit_6_with_the_remedy():

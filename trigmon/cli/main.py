@@ -27,6 +27,7 @@ COMMANDS = {
     "dlq": "trigmon.cli.dlq:dlq",
     "spark": "trigmon.cli.spark:spark",
     "status": "trigmon.cli.status:status",
+    "qmgr": "trigmon.cli.qmgr:qmgr",
     "use": "trigmon.cli.use:use",
     "group": "trigmon.cli.group:group",
     "explain": "trigmon.cli.explain:explain",

@@ -20,6 +20,7 @@ _URGENT = ("disk", "held", "failing", "no_monitor", "stuck")
 def status(watch: bool, every_s: float, count: int | None) -> None:
     """Show what needs attention, and a summary: connections, messages, units of work, reservations, monitors.
 
+    Its attributes are shown by trigmon qmgr show.
     With --watch the runs in progress are shown too, with their progress.
     """
     import sys
@@ -71,6 +72,7 @@ def _show() -> None:
         output.note(f"warning: {warning}")
     _print_attention(values.pop("attention", []))
     queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
+    values = {key: value for key, value in values.items() if key not in attributes}
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
     if reserved:

@@ -6,6 +6,7 @@ A pure function of what the queue manager knows: a queue manager that works as i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -42,8 +43,9 @@ PUTS_REFUSED = Attention(
 
 
 def needs_attention(facts: WorldFacts) -> list[dict[str, Any]]:
-    """Returns the list, the most urgent first: what is held or stuck, then what was put aside, then what is paused."""
-    found = [*_held(facts), *_unread(facts), *_waiting(facts), *_aside(facts), *_nearly_full(facts), *_paused(facts)]
+    """Returns the list, the most urgent kind first, by name within each kind."""
+    parts = (_held, _unread, _waiting, _aside, _nearly_full, _paused)
+    found = (each for part in parts for each in sorted(part(facts), key=attrgetter("kind", "name")))
     return [msgspec.structs.asdict(each) for each in found]
 
 
