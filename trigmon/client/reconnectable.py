@@ -11,7 +11,15 @@ from trigmon.client.reconnect import Fate, fate_of, on_next_link, tried_until, w
 from trigmon.client.transport import Link
 from trigmon.mq.calls import Backout, Call, Close, Commit, Disconnect, Open, Outcome
 from trigmon.mq.enums import UnitOutcome
-from trigmon.mq.errors import BackedOut, ConnectionBroken, HobjError, MQError, ObjectInUse, QMgrStopping
+from trigmon.mq.errors import (
+    BackedOut,
+    ConnectionBroken,
+    HobjError,
+    MQError,
+    NotAuthorized,
+    ObjectInUse,
+    QMgrStopping,
+)
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Done, Opened, OutcomeWas, Refused, Reply
 
@@ -160,7 +168,8 @@ class ReconnectableConnection(Connection):
                 self._handles = self._opened_again()
             except MQError as again:
                 self._transport.close()
-                may_pass = isinstance(again, ConnectionBroken | QMgrStopping | ObjectInUse)
+                # A socket that is just being made lets nobody in yet.
+                may_pass = isinstance(again, ConnectionBroken | QMgrStopping | ObjectInUse | NotAuthorized)
                 if not may_pass or time.monotonic() >= deadline:
                     raise ConnectionBroken(f"{error.about}; and again: {again.about}") from again
                 time.sleep(_PAUSE_S)
