@@ -98,6 +98,7 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "reservation": MINE,
         "ordinal": 0,
         "offset": 0,
+        "connection": 999_999,
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
     if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:

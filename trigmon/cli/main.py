@@ -30,6 +30,7 @@ COMMANDS = {
     "qmgr": "trigmon.cli.qmgr:qmgr",
     "use": "trigmon.cli.use:use",
     "group": "trigmon.cli.group:group",
+    "connections": "trigmon.cli.connections:connections",
     "explain": "trigmon.cli.explain:explain",
     "lint": "trigmon.cli.lint:lint",
     "simulate": "trigmon.cli.simulate:simulate",

@@ -292,6 +292,22 @@ class DisplayHandles(Call, frozen=True, array_like=True, kw_only=True, tag="disp
     q_name: str = "*"
 
 
+class DisplayConnections(Call, frozen=True, array_like=True, kw_only=True, tag="display_connections"):
+    """The connections, the oldest first. Answered by Listing.
+
+    A row has connection, application, user, pid, run_id, since_ms, open (the names of open objects), in_unit.
+    """
+
+
+class EndConnection(Call, frozen=True, array_like=True, kw_only=True, tag="end_connection"):
+    """The connection of this number is cut, and its unit of work backed out. Answered by Done.
+
+    2018 where there is none.
+    """
+
+    connection: int
+
+
 class Status(Call, frozen=True, array_like=True, kw_only=True, tag="status"):
     """The queue manager at a glance. Answered by Values."""
 
@@ -578,6 +594,8 @@ AnyCall = (
     | Display
     | DisplayHandles
     | DisplayGroup
+    | DisplayConnections
+    | EndConnection
     | Status
     | Explain
     | Pause

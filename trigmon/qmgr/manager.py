@@ -8,6 +8,7 @@ queue. Nothing here knows sockets, threads or real time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.last_verdicts import Looks
-from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, Telling
+from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEnded, Telling
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.waiters import ANY, Waiters
@@ -109,6 +110,7 @@ class QueueManager:
             max_handles=identity.max_handles,
             max_dynamic_queues=identity.max_dynamic_queues,
             max_reservations=identity.max_reservations,
+            since_ms=self.clock.now(),
         )
         self._store.apply([handle_changes.Connect(facts)], False)
         self._sessions[number] = session
@@ -234,7 +236,12 @@ class QueueManager:
     def _state(self, session: Session, now: int) -> ManagerState:
         backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
-        return ManagerState(now, self.started_ms, waiting, allowed, self.warnings, news, self._looks.of, backup)
+        started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
+        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, end)
+
+    def _end_session(self, by: Session, connection: int) -> None:
+        if (ended := self._sessions.get(connection)) is not None:
+            self._notes.events.append(SessionEnded(ended, by))
 
     def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
         self._store.undo()

@@ -69,6 +69,14 @@ class CallFailed(msgspec.Struct, frozen=True):
     error: BaseException
 
 
+class SessionEnded(msgspec.Struct, frozen=True):
+    """An operator ended a connection: it is to be cut."""
+
+    name: ClassVar[str] = "connection_ended"
+    session: Session
+    by: Session
+
+
 Event = (
     TriggerFired
     | TriggerMessageDropped
@@ -83,6 +91,7 @@ Event = (
     | SharedQueuesJudged
     | NotAuthorizedCall
     | CallFailed
+    | SessionEnded
 )
 
 

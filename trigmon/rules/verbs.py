@@ -36,6 +36,11 @@ from trigmon.rules.display import (
     decide_ping,
     decide_status,
 )
+from trigmon.rules.display_connections import (
+    complete_end_connection,
+    decide_display_connections,
+    decide_end_connection,
+)
 from trigmon.rules.display_group import decide_display_group
 from trigmon.rules.explain import complete_explain, decide_explain, look_for_explain
 from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
@@ -305,6 +310,10 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
+    calls.DisplayConnections: Verb(_everything, decide_display_connections, is_wide=True),
+    calls.EndConnection: Verb(
+        _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
+    ),
     calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),

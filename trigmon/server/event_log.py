@@ -123,6 +123,19 @@ def _call_failed(to: Logged, event: events.CallFailed) -> None:
     to.on_failed(event.session)
 
 
+def _session_ended(to: Logged, event: events.SessionEnded) -> None:
+    """Logs the end of a connection by an operator, and has it cut."""
+    ended, by = event.session.identity, event.by.identity
+    to.log.warning(
+        "an operator ended a connection",
+        event_name=event.name,
+        application=ended.application,
+        pid=ended.pid,
+        by=by.user,
+    )
+    to.on_failed(event.session)
+
+
 _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     events.TriggerMessageAvailable: _trigger_message_available,
     decided.TriggerFired: _trigger_fired,
@@ -137,6 +150,7 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     events.SharedQueuesJudged: _shared_queues_judged,
     events.NotAuthorizedCall: _not_authorized,
     events.CallFailed: _call_failed,
+    events.SessionEnded: _session_ended,
 }
 
 _DEBUG: frozenset[type[Event]] = frozenset((events.TriggerMessageAvailable, decided.TriggerFired))

@@ -135,3 +135,4 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     max_reservations: int = 0  # likewise, of open reservations
     refused_unit: int = 0  # the last in which a put was refused
     reservations: tuple[int, ...] = ()  # those it stands behind
+    since_ms: int = 0

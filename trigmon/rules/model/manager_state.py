@@ -34,3 +34,4 @@ class ManagerState(msgspec.Struct, frozen=True):
     news: int  # how often there was news for monitors
     last_verdicts: Callable[[str], list[Looked]]  # of a queue, newest first
     backup: Backup  # of the connection that calls
+    end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
