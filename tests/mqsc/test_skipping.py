@@ -18,8 +18,16 @@ def one(text: str) -> Command:
     return command
 
 
-@pytest.mark.parametrize("noun", sorted(unsupported.NOUNS))
-@pytest.mark.parametrize("verb", ["DEFINE", "ALTER", "DELETE", "SET", "START", "STOP", "RESET", "REFRESH"])
+VERBS = ("DEFINE", "ALTER", "DELETE", "SET", "START", "STOP", "RESET", "REFRESH")
+LEFT_OUT = [
+    (verb, noun)
+    for verb in VERBS
+    for noun in sorted(unsupported.NOUNS)
+    if f"{verb} {noun}" not in unsupported.OURS_BUT_NOT_AS_MQSC
+]
+
+
+@pytest.mark.parametrize(("verb", "noun"), LEFT_OUT)
 def test_a_command_about_what_is_not_here_is_skipped_whole(verb: str, noun: str):
     command = one(f"\n{verb} {noun}('a.B') WHAT(EVER) REPLACE")
     (skipped,) = command.skipped

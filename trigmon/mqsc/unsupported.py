@@ -33,6 +33,7 @@ _MESSAGES = "the client decides this here, not the object"
 _NOTHING = "nothing here depends on it"
 _STREAMS = "there are no streaming queues here"
 _INSIDE = "trigmon status tells how the queue manager is"
+_CONNECTIONS = "trigmon connections lists and ends them"
 _LISTENERS = "where the queue manager listens is in its settings"
 _SERVICES = "programs beside the queue manager are systemd's, and trigmon run starts the monitor"
 
@@ -48,7 +49,8 @@ NOUNS = {
         "there are no namelists here": "NAMELIST NL",
         f"CFSTRUCT {LATER}": "CFSTRUCT CFSTATUS SMDS SMDSCONN GROUP",
         _STORAGE: "STGCLASS STC BUFFPOOL PSID USAGE LOG ARCHIVE",
-        _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS CONN QMSTATUS NHASTATUS QSTATS",
+        _CONNECTIONS: "CONN",
+        _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS QMSTATUS NHASTATUS QSTATS",
     }.items()
     for noun in nouns.split()
 }
@@ -63,6 +65,7 @@ OURS_BUT_NOT_AS_MQSC = {
     "MOVE": "trigmon queue move FROM TO moves messages",
     "PURGE": "CLEAR QLOCAL deletes messages",
     "START QMGR": "trigmon run, or systemctl start, starts a queue manager",
+    "STOP CONN": "trigmon connections end NUMBER ends a connection",
     "STOP QMGR": "systemctl stop, or SIGTERM, stops a queue manager",
 }
 """What trigmon does in another way: refused with the way, since skipping it would leave it undone."""
