@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.benchmarks.peers.on_trigmon import Trigmon
 from tests.benchmarks.peers.peer import QUEUE
-from tests.benchmarks.peers.server_process import end_with_parent
+from tests.benchmarks.peers.server_process import ending_with_this
 from tests.benchmarks.peers.turn_of_clients import Turn, turn
 from tests.benchmarks.probed_daemon import STAGES
 from tests.benchmarks.probes import REST
@@ -35,7 +35,7 @@ class Probed(Trigmon):
 
     def _make(self, home: Path) -> Daemon:
         daemon = Daemon(home, program=("tests.benchmarks.probed_daemon",))
-        return daemon.start(env=daemon.env | {"PROBES": str(self._file)}, preexec_fn=end_with_parent)
+        return daemon.start(env=daemon.env | {"PROBES": str(self._file)}, preexec_fn=ending_with_this())
 
     def cpu_seconds(self) -> float:
         os.kill(self.pid, signal.SIGUSR1)

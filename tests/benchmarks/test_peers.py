@@ -25,6 +25,20 @@ from tests.waiting import until
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "benchmarks.md"
 COMMAND = "python -m tests.benchmarks "
+TERMINATED_AT_FORK = """
+import os, runpy, signal, sys
+
+command, fork, moment = os.getpid(), int(sys.argv.pop(1)), sys.argv.pop(1)
+forks = []
+
+def terminate():
+    if len(forks) == fork:
+        os.kill(command, signal.SIGTERM)
+
+os.register_at_fork(**{moment: terminate})
+os.register_at_fork(before=lambda: forks.append(1))  # those registered last are called first
+runpy.run_module("tests.benchmarks", run_name="__main__")
+"""
 BODIES = [b"first", b"second\r\nline", b"x" * 1_000_000]
 
 
@@ -173,6 +187,17 @@ def test_servers_end_with_a_command_that_is_ended(number, home):
     until(lambda: not of_directory(home))
     if number != signal.SIGKILL:
         assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", ["before", "after_in_child", "after_in_parent"])
+@pytest.mark.parametrize("fork", [1, 3], ids=["of a server", "of a client"])
+def test_a_command_that_is_terminated_in_the_midst_of_a_fork_ends(fork, moment, home):
+    argv = [sys.executable, "-c", TERMINATED_AT_FORK, str(fork), moment, "--peers", "--clients", "4"]
+    argv += ["--seconds", "10000", "--directory", str(home), "--only", "trigmon"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    until(lambda: not of_directory(home))
+    assert list(home.iterdir()) == []
 
 
 def test_the_cpu_of_a_server_is_that_of_all_its_processes_ended_ones_included(home):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
-from tests.benchmarks.peers.server_process import cpu_seconds, end_with_parent
+from tests.benchmarks.peers.server_process import cpu_seconds, ending_with_this, sigterm_held_back
 from tests.daemons import Daemon, define
 from trigmon.mq.calls import Clear
 
@@ -45,13 +45,14 @@ class Trigmon(Peer):
         return ""
 
     def __init__(self, home: Path) -> None:
-        self._daemon = self._make(home)
+        with sigterm_held_back():
+            self._daemon = self._make(home)
         with self._daemon.connect() as qm:
             for queue in (QUEUE, UNITS):
                 define(qm, queue, max_q_depth=999_999_999, def_persistence="persistent")
 
     def _make(self, home: Path) -> Daemon:
-        return Daemon(home).start(preexec_fn=end_with_parent)
+        return Daemon(home).start(preexec_fn=ending_with_this())
 
     def connect(self, queue: str = QUEUE) -> TrigmonClient:
         return TrigmonClient(self._daemon, queue)

@@ -10,7 +10,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 READY_S = 600.0
@@ -45,9 +46,28 @@ def cpu_seconds(root: int) -> float:
     return spent / os.sysconf("SC_CLK_TCK")
 
 
-def end_with_parent() -> None:
-    """Lets a child, which calls it first of all, be ended when this process is, however that ends."""
+@contextlib.contextmanager
+def sigterm_held_back() -> Iterator[None]:
+    """Delivers no SIGTERM meanwhile: a fork ignores what a handler raises within it, and the command would go on."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent(parent: int) -> None:
+    """Lets a child, which calls it first of all, be ended by SIGTERM, and when its parent is, however that ends."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the command's handler would wait for locks that others hold
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    if os.getppid() != parent:  # it ended before the child could ask for the signal
+        os._exit(1)
+
+
+def ending_with_this() -> Callable[[], None]:
+    """Returns a ``preexec_fn`` for a child that is to end when this process does."""
+    return partial(end_with_parent, os.getpid())
 
 
 class ServerProcess:
@@ -55,7 +75,7 @@ class ServerProcess:
 
     def __init__(self, argv: Sequence[str], home: Path, environment: Mapping[str, str] | None = None) -> None:
         self.log = home / "server.log"
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, sigterm_held_back():
             self._process = subprocess.Popen(
                 argv,
                 cwd=home,
@@ -64,7 +84,7 @@ class ServerProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=end_with_parent,
+                preexec_fn=ending_with_this(),
             )
 
     def wait_until(self, answers: Callable[[], object]) -> None:

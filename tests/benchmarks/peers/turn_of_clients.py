@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
+import os
 import time
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from multiprocessing.synchronize import Barrier
 from threading import BrokenBarrierError
 from typing import Any
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
-from tests.benchmarks.peers.server_process import end_with_parent
+from tests.benchmarks.peers.server_process import end_with_parent, sigterm_held_back
 
 _FORK = multiprocessing.get_context("fork")
 UNIT = 100
@@ -52,17 +53,14 @@ class Turn:
 def turn(peer: Peer, operation: str, clients: int, body: bytes, seconds: float, *, most: int = 0) -> Turn:
     """Returns what ``clients`` processes do in that time; with ``most``, they end when they have done so many."""
     barrier = _FORK.Barrier(clients + 1)
-    links, workers = [], []
-    for number in range(clients):
-        share = most // clients + (number < most % clients) if most else 0
-        mine, theirs = _FORK.Pipe(duplex=False)
-        workload = Workload(operation, body, seconds, share, is_bounded=bool(most))
-        worker = _FORK.Process(target=_client, args=(peer, workload, barrier, theirs), daemon=True)
-        worker.start()
-        theirs.close()
-        links.append(mine)
-        workers.append(worker)
+    links: list[Connection] = []
+    workers: list[ForkProcess] = []
     try:
+        for number in range(clients):
+            share = most // clients + (number < most % clients) if most else 0
+            workload = Workload(operation, body, seconds, share, is_bounded=bool(most))
+            with sigterm_held_back():
+                _start(workers, links, peer, workload, barrier)
         barrier.wait(PATIENCE_S)  # all are connected
         before = peer.cpu_seconds()
         barrier.wait(PATIENCE_S)
@@ -75,7 +73,7 @@ def turn(peer: Peer, operation: str, clients: int, body: bytes, seconds: float, 
         raise RuntimeError(f"{operation} on {peer.name} failed in a client, see above") from None
     except BaseException:
         for worker in workers:
-            worker.terminate()
+            worker.kill()  # it has nothing to remove
         raise
     finally:
         for worker in workers:
@@ -86,6 +84,17 @@ def turn(peer: Peer, operation: str, clients: int, body: bytes, seconds: float, 
     spent = None if before is None or after is None else after - before
     took = max(ended for _, ended, _ in done) - min(began for began, _, _ in done)
     return Turn(len(waits) * (UNIT if operation == "unit" else 1), took, spent, waits)
+
+
+def _start(
+    workers: list[ForkProcess], links: list[Connection], peer: Peer, workload: Workload, barrier: Barrier
+) -> None:
+    mine, theirs = _FORK.Pipe(duplex=False)
+    worker = _FORK.Process(target=_client, args=(os.getpid(), peer, workload, barrier, theirs), daemon=True)
+    worker.start()
+    theirs.close()
+    links.append(mine)
+    workers.append(worker)
 
 
 def _received(link: Connection) -> tuple[float, float, bytes]:
@@ -113,9 +122,8 @@ class Workload:
         return client.get if self.operation == "get" else client.confirmed_get
 
 
-def _client(peer: Peer, workload: Workload, barrier: Barrier, link: Connection) -> None:
-    end_with_parent()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the command's own handler would wait for a lock of the barrier
+def _client(parent: int, peer: Peer, workload: Workload, barrier: Barrier, link: Connection) -> None:
+    end_with_parent(parent)
     try:
         client = peer.connect(UNITS if workload.operation == "unit" else QUEUE)
         call, clock, waits = workload.call_of(client), time.perf_counter, array("d")
