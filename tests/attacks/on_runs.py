@@ -10,11 +10,11 @@ from tests.attacks.stage import INITQ
 from tests.attacks.table import MEMBER, MONITOR, TCP, add
 from tests.waiting import until
 from trigmon.keeper import run_directory
-from trigmon.monitor import run_changes
 from trigmon.mq import calls
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
 from trigmon.mq.errors import MQError
+from trigmon.rules.runs.new_run_record import recorded
 
 COMERS = (MEMBER, TCP, MONITOR)
 
@@ -193,7 +193,7 @@ def _record(place, name, state, **more):
     trigger = TriggerMessage(appl_id=f"/usr/bin/touch {place.marks}/{name}", **said)
     run_id = f"{0xA000000000000000 + abs(hash(name)) % (1 << 60):016x}"
     fields = {"state": state, "monitor": place.monitors_name, "now_ms": 1, "initiation_q": INITQ, "occasion": "1"}
-    return run_id, run_changes.recorded(run_id, trigger, **fields, **more).json
+    return run_id, recorded(run_id, trigger, **fields, **more).json
 
 
 def _write_run(place, name, state, **more):

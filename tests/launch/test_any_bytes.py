@@ -20,13 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.launch.keeper_machine import KeeperMachine
-from trigmon.launch.arguments import control_character
 from trigmon.launch.launch_plan import LaunchError, Order
 from trigmon.launch.spark.cold.command import submitted
 from trigmon.launch.unix import ProcessLauncher, arguments, environment
 from trigmon.monitor.trigger_plan import DeadLetter, believed, process_for
 from trigmon.mq.attributes import Process
-from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage, pack_tmc2, unpack_tm
+from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage, control_character, pack_tmc2, unpack_tm
 from trigmon.mq.enums import ApplType
 
 NASTY = [

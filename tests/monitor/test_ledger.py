@@ -5,21 +5,22 @@ import json
 from trigmon.monitor import run_changes
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run import whole_trigger
+from trigmon.rules.runs.new_run_record import new_run_id, recorded
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="P", trigger_data="t", appl_type=6, appl_id="a", user_data="u")
 
 
 def test_run_ids_ascend_with_time_and_do_not_meet():
-    ids = [run_changes.new_run_id(1_700_000_000_000 + moment) for moment in range(100)]
+    ids = [new_run_id(1_700_000_000_000 + moment, b"x") for moment in range(100)]
     assert ids == sorted(ids)
     assert {len(run_id) for run_id in ids} == {16}
-    last = run_changes.new_run_id(5)
-    assert all(last < (last := run_changes.new_run_id(5, last)) for _ in range(1000))
-    assert len({run_changes.new_run_id(1) for _ in range(100)}) > 90
+    last = new_run_id(5, b"x")
+    assert all(last < (last := new_run_id(5, b"y", last)) for _ in range(1000))
+    assert len({new_run_id(1, bytes([number])) for number in range(100)}) == 100
 
 
 def test_a_record_is_plain_json_and_gives_the_trigger_message_back():
-    run = run_changes.recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
+    run = recorded("1", TRIGGER, state="held", monitor="m", now_ms=5, why="full")
     record = run.json
     assert json.loads(json.dumps(record)) == record
     assert run.trigger == whole_trigger(record) == TRIGGER
@@ -42,7 +43,7 @@ def test_an_exit_status_and_a_signal_are_distinguished():
 
 
 def test_each_change_names_only_fields_of_the_record():
-    record = run_changes.recorded("1", TRIGGER, state="due", monitor="m", now_ms=5).json
+    record = recorded("1", TRIGGER, state="due", monitor="m", now_ms=5).json
     changes = [
         run_changes.held_again("w"),
         run_changes.started(1, 2, argv=["a"], directory="/d"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,11 +22,12 @@ from trigmon.keeper import run_directory
 from trigmon.keeper.subreaper import children
 from trigmon.launch.keeper_client import Keepers
 from trigmon.launch.launch_plan import LaunchPlan
-from trigmon.monitor import monitor, run_changes
+from trigmon.monitor import monitor
 from trigmon.monitor.registration import own_id
 from trigmon.mq.calls import Alter, CancelRun, ChangeRun, Display, RecordRun, Runs
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run import RunState
+from trigmon.rules.runs.new_run_record import new_run_id, recorded
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
@@ -489,7 +491,7 @@ class TestRunsOnRecord:
     """What the ledger holds of a monitor that died, whatever it was doing."""
 
     # Looked for among all processes of the machine, where another run of these tests may be at work.
-    RUN_ID = run_changes.new_run_id(1)
+    RUN_ID = new_run_id(1, secrets.token_bytes(4))
 
     def record(self, machine, state, run_ids=(RUN_ID,), number=1):
         """Records of the monitor that will be started, or of another number."""
@@ -499,7 +501,7 @@ class TestRunsOnRecord:
         name = f"{own_id(directory)}:{INITQ}:{number}"
         with machine.daemon.connect() as qm:
             for run_id in run_ids:
-                record = run_changes.recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
+                record = recorded(run_id, trigger, state=state, monitor=name, now_ms=1, initiation_q=INITQ)
                 qm.call(RecordRun(run_id=run_id, record=record.json))
 
     def directory(self, machine):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from trigmon.launch.launch_plan import LaunchError
-from trigmon.monitor import run_changes
 from trigmon.monitor.child_process import Limits
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.run_starter import Starter
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
 from trigmon.mq.run import RunState
+from trigmon.rules.runs.new_run_record import recorded
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="", appl_type=int(ApplType.UNIX), appl_id="/bin/true")
 
@@ -28,7 +28,7 @@ def planned(error):
     """The starter and its books, behind a run that could not be planned."""
     books = LedgerWriter(None, "I", "m")
     starter = Starter(books, {int(ApplType.UNIX): Hindered(error)}, Limits(), "QM1", "")
-    record = run_changes.recorded("1", TRIGGER, state=RunState.DUE, monitor="m", now_ms=5)
+    record = recorded("1", TRIGGER, state=RunState.DUE, monitor="m", now_ms=5)
     assert starter.planned(record) is None
     return starter, books
 

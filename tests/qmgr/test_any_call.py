@@ -12,7 +12,20 @@ import pytest
 
 from tests.wire.values import CALLS
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Alter, BeginBackup, Call, Caps, Clear, Get, GetMany, Open, Put, Reserve, Sieve
+from trigmon.mq.calls import (
+    Alter,
+    BeginBackup,
+    Call,
+    Caps,
+    Clear,
+    Get,
+    GetMany,
+    NewRuns,
+    Open,
+    Put,
+    Reserve,
+    Sieve,
+)
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused, Reply
@@ -38,6 +51,7 @@ TEXTS = [
     "é" * 30,
     "x" * 5000,
 ]
+RUN_IDS = ["0", "", "x", "f" * 16, "f" * 17, "-1"]
 ANY = [None, True, 1.5, 2**64 - 1, -(2**63), "on", "x" * 5000, "\0", b"\0", [], {}, {"a": [b"x"]}]
 EDGES: dict[Any, list[Any]] = {
     int: NUMBERS,
@@ -59,6 +73,8 @@ EDGES: dict[Any, list[Any]] = {
     MessageDescriptor: [],
     Sieve: [],
     Caps: [],
+    NewRuns | None: [None, *(NewRuns(text, text, after, [6]) for text in ("m", "x" * 70_000) for after in RUN_IDS)],
+    NewRuns | None: [],
     list[dict[str, Any]]: [[], [{}], [{"run_id": "a"}, {"run_id": "a"}], [{"run_id": 1, "state": []}], [{}] * 100],
 }
 NESTED: tuple[type[msgspec.Struct], ...] = (MessageDescriptor, Sieve, Caps)

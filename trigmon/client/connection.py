@@ -35,7 +35,7 @@ from trigmon.mq.calls import (
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.errors import BackedOut, CallInProgress, ConnectionBroken, HconnError, MQError
 from trigmon.mq.paging import all_rows
-from trigmon.mq.replies import Explained, Opened, OutcomeWas, Refused, Reply, Settled
+from trigmon.mq.replies import Explained, Opened, OutcomeWas, Refused, Reply, Settled, WereGot
 from trigmon.wire.frames import OVERHEAD
 
 R = TypeVar("R", bound=Reply)
@@ -211,7 +211,8 @@ class Connection:
             if isinstance(error, BackedOut) and isinstance(call, _ENDS_A_UNIT):
                 self._next_unit()  # the unit has ended, only not as it was asked to
             raise error
-        if isinstance(call, _ENDS_A_UNIT) and call.unit == self._unit:
+        ends = isinstance(call, _ENDS_A_UNIT) or (isinstance(reply, WereGot) and bool(reply.runs))
+        if ends and getattr(call, "unit", 0) == self._unit:
             carries_over = self._marked and isinstance(call, Backout)
             self._next_unit()
             self._in_unit = carries_over

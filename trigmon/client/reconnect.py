@@ -108,14 +108,19 @@ def fate_of(call: Call, *, had_unit: bool, is_undone: bool) -> Fate:
         return Fate.DONE
     if had_unit and isinstance(call, Commit | Disconnect):
         return Fate.BACKED_OUT if is_undone else Fate.ASKED
-    if had_unit and _unit_of(call) and not isinstance(call, _COMMITS_TOO):
+    if had_unit and _unit_of(call) and not _commits(call):
         return Fate.BACKED_OUT
     options: int = getattr(call, "options", 0)
     has_place = isinstance(call, Get | GetMany) and options & _OF_A_CURSOR
     has_place = has_place or (isinstance(call, Put) and options & PutOption.LOGICAL_ORDER)
-    is_gone = _unit_of(call) and not isinstance(call, _COMMITS_TOO)  # what it did is backed out
-    is_repeatable = is_undone or is_gone or type(call) in _AS_GOOD_TWICE
+    is_gone = _unit_of(call) and not _commits(call)  # what it did is backed out
+    is_repeatable = is_undone or is_gone or (type(call) in _AS_GOOD_TWICE and not _commits(call))
     return Fate.REPEATED if is_repeatable and not has_place else Fate.UNKNOWN
+
+
+def _commits(call: Call) -> bool:
+    """Returns whether the unit of work ends with it, beside what else it does."""
+    return isinstance(call, _COMMITS_TOO) or (isinstance(call, GetMany) and call.runs is not None)
 
 
 def _unit_of(call: Call) -> int:

@@ -6,12 +6,11 @@ expanded: the content of TRIGDATA stays inside one element.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 
 from trigmon.launch.launch_plan import LaunchError, Order
 from trigmon.mq.attributes import Process
-from trigmon.mq.descriptors import TriggerMessage, pack_tmc2
+from trigmon.mq.descriptors import control_character, pack_tmc2
 from trigmon.rules.runs import check_program, check_spark
 from trigmon.rules.runs.code_words import PLACEHOLDER
 
@@ -69,15 +68,6 @@ def variables(process: Process) -> dict[str, str]:
         return check_spark.environment_of(process)
     except ValueError as error:
         raise LaunchError(f"SPKENV must hold words of the form NAME=value: {error}") from None
-
-
-def control_character(trigger: TriggerMessage) -> str:
-    """Returns which field of a trigger message holds a NUL or another control character, as a sentence; "" for none."""
-    for name in trigger.__struct_fields__:
-        value = getattr(trigger, name)
-        if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
-            return f"{name} holds a control character: {value!r}"
-    return ""
 
 
 def check_characters(order: Order) -> None:

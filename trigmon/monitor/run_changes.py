@@ -1,65 +1,17 @@
-"""Fields that a monitor writes into a run's record: those of a new run, and each change.
-
-What a record holds: :mod:`trigmon.mq.run`. Pure but for :func:`new_run_id` and the name of the host.
-"""
+"""Fields that a monitor changes in a run's record. Pure; what a record holds: :mod:`trigmon.mq.run`."""
 
 from __future__ import annotations
 
 import re
-import secrets
 import signal
-import socket
 from typing import Unpack
 
-from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.run import Run, RunFields, RunState, new_run
+from trigmon.mq.run import RunFields, RunState
 
 _SPARK_LOG = re.compile(r"[0-9/]+ [0-9:]+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ")
 # How every MQTMC2 begins: the structure's name and version.
 _MQTMC2 = "TMC    2"
 _LONGEST_LINE = 200
-
-
-def new_run_id(now_ms: int, after: str = "0") -> str:
-    """Returns an id that sorts by time and that two monitors will not both make: 11 digits of time, 5 random ones.
-
-    It sorts behind ``after``, the one made before.
-    """
-    made = (now_ms << 20) + secrets.randbelow(1 << 20)
-    return f"{max(made, int(after, 16) + 1):016x}"
-
-
-def recorded(run_id: str, trigger: TriggerMessage, /, *, now_ms: int, **known: Unpack[RunFields]) -> Run:
-    """Returns a new run with its whole record; ``known`` overrides what is not known yet of each."""
-    fields: RunFields = {
-        "run_id": run_id,
-        "state": RunState.DUE,
-        "q_name": trigger.q_name,
-        "process_name": trigger.process_name,
-        "trigger_data": trigger.trigger_data,
-        "appl_type": trigger.appl_type,
-        "appl_id": trigger.appl_id,
-        "env_data": trigger.env_data,
-        "user_data": trigger.user_data,
-        "occasion": "",
-        "argv": [],
-        "directory": "",
-        "user": "",
-        "pid": 0,
-        "start_ms": 0,
-        "end_ms": 0,
-        "exit_status": None,
-        "signal": None,
-        "stderr_tail": "",
-        "why": "",
-        "monitor": "",
-        "host": socket.gethostname(),
-        "recorded_ms": now_ms,
-        "initiation_q": "",
-        "repeats": "",
-        "attempt": 1,
-    }
-    return new_run(**(fields | known))
 
 
 def held_again(why: str) -> RunFields:

@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.launch.arguments import control_character
 from trigmon.mq.attributes import ATTRIBUTES, Process
-from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, unpack_tm
+from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, control_character, unpack_tm
 from trigmon.mq.enums import ApplType, Feedback, ObjectType
 from trigmon.mq.errors import TmError
 from trigmon.mq.reasons import Reason

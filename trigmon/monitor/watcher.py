@@ -6,6 +6,7 @@ so a launch is recorded before it happens, and a monitor that dies loses none. T
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from trigmon.monitor.trigger_plan import (
     warm_masters,
 )
 from trigmon.monitor.undeliverable import put_dead_letter
-from trigmon.mq.calls import Backout, Display, GetMany, Open, RecordRuns
+from trigmon.mq.calls import Backout, Display, GetMany, NewRuns, Open, RecordRuns
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import GetOption, ObjectType, OpenOption
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
@@ -35,9 +36,10 @@ from trigmon.mq.names import is_object_name
 from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
-from trigmon.mq.run import Run, RunFields, RunState
+from trigmon.mq.run import Run, RunFields, RunState, read_run
 from trigmon.rules.model.run_program import is_the_queue_managers
-from trigmon.rules.runs.run_ledger import repeated
+from trigmon.rules.runs.new_run_record import as_recorded, new_run_id, recorded
+from trigmon.rules.runs.run_ledger import cause_of
 
 log = logger()
 
@@ -121,10 +123,9 @@ class Watcher:
                 continue
             unit = self._link.connection().unit
             try:
-                get = GetMany(handle=opened.handle, count=_AT_ONCE, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit)
-                got = self._link.call(get)
+                got = self._link.call(self._get(opened.handle, unit))
                 assert isinstance(got, WereGot)
-                self._take(got.messages, unit)
+                self._take(got, unit)
             except NoMsgAvailable:
                 controls.ask_now()
             except MQError as error:
@@ -167,24 +168,38 @@ class Watcher:
 
     # -- trigger messages -----------------------------------------------------------------------------------
 
-    def _take(self, messages: list[WasGot], unit: int) -> None:
-        """Records what the messages become, with the commit of their gets, then has started what may start."""
-        runs = [self._record(got, unit) for got in messages]
-        reply = self._link.call(RecordRuns(records=[run.json for run in runs], unit=unit, caps=self._programs.caps))
-        assert isinstance(reply, WereRecorded)
+    def _get(self, handle: int, unit: int) -> GetMany:
+        """Returns the call that gets trigger messages, and records as runs those of the queue manager's own."""
+        types = [int(each) for each in self._programs.launchers]
+        new = NewRuns(self._name, socket.gethostname(), self._last_id, types, self._programs.caps)
+        return GetMany(handle=handle, count=_AT_ONCE, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit, runs=new)
+
+    def _take(self, got: WereGot, unit: int) -> None:
+        """Starts what may start; records before what the queue manager left to the monitor to record."""
+        runs = [read_run(record) for record in got.runs] or self._recorded_by_us(got.messages, unit)
         held = 0
-        for run, stands in zip(runs, reply.runs, strict=True):
-            if stands.state == RunState.DUE:
-                self._programs.start(run.changed(process=stands.process))
-            elif run.state == RunState.DUE:
-                held += stands.state == RunState.HELD
-                log.info(f"run {stands.state}", run=run.run_id, queue=run.trigger.q_name, why=stands.why)
+        for run in runs:
+            self._last_id = max(self._last_id, run.run_id)
+            if run.state == RunState.DUE:
+                self._programs.start(run)
+            else:
+                held += run.is_held
+                log.info(f"run {run.state}", run=run.run_id, queue=run.trigger.q_name, why=run.why)
         if held:
             self._programs.held(held)
 
+    def _recorded_by_us(self, messages: list[WasGot], unit: int) -> list[Run]:
+        """Records what the messages become, with the commit of their gets; returns the runs that were to be due."""
+        runs = [self._record(got, unit) for got in messages]
+        reply = self._link.call(RecordRuns(records=[run.json for run in runs], unit=unit, caps=self._programs.caps))
+        assert isinstance(reply, WereRecorded)
+        return [
+            as_recorded(run, stands) for run, stands in zip(runs, reply.runs, strict=True) if run.state == RunState.DUE
+        ]
+
     def _record(self, got: WasGot, unit: int) -> Run:
         """Returns the run of a trigger message: one that is to start, or a failed one, dead-lettered in the unit."""
-        run_id = self._last_id = run_changes.new_run_id(now_ms(), self._last_id)
+        run_id = self._last_id = new_run_id(now_ms(), got.descriptor.msg_id, self._last_id)
         trigger = read_trigger(got.descriptor, got.data)
         if isinstance(trigger, DeadLetter):
             return self._refused(got, unit, run_id, TriggerMessage(q_name=""), trigger)
@@ -200,8 +215,8 @@ class Watcher:
         return self._recorded(got, run_id, plan, {"state": RunState.DUE})
 
     def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, known: RunFields) -> Run:
-        known |= {"initiation_q": self._initiation_q, "repeats": repeated(got.descriptor), "occasion": _occasion(got)}
-        return run_changes.recorded(run_id, trigger, now_ms=now_ms(), **(known | {"monitor": self._name}))
+        known |= {"monitor": self._name, "host": socket.gethostname(), "initiation_q": self._initiation_q}
+        return recorded(run_id, trigger, now_ms=now_ms(), **(known | cause_of(got.descriptor)))
 
     def _refused(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> Run:
         where = put_dead_letter(
@@ -224,9 +239,3 @@ class Watcher:
             return None
         reply = self._link.call(Display(object_type=object_type.name, name=name))
         return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None
-
-
-def _occasion(got: WasGot) -> str:
-    """Returns the trigger condition that held: trigmon writes it into ApplOriginData, which IBM MQ leaves blank."""
-    descriptor = got.descriptor
-    return descriptor.appl_origin_data.strip() if is_the_queue_managers(descriptor) else ""

@@ -96,11 +96,34 @@ class Get(Call, frozen=True, array_like=True, kw_only=True, tag="get"):
         return self.wait_interval_ms if self.options & _WAIT else 0
 
 
+class Caps(msgspec.Struct, frozen=True, array_like=True):
+    """How many programs may run at a time: of a process whose definition does not say, and of a monitor. 0: any."""
+
+    instances: int = 0
+    runs: int = 0
+
+
+class NewRuns(msgspec.Struct, frozen=True, array_like=True):
+    """How a trigger monitor's get records runs: by which monitor, on which host, with ids that sort behind ``after``.
+
+    ``appl_types`` are the application types that the monitor can start.
+    """
+
+    monitor: str
+    host: str
+    after: str
+    appl_types: list[int]
+    caps: Caps = Caps()
+
+
 class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
     """Up to ``count`` MQGETs in one frame; it waits, if asked to, for the first. Answered by WereGot.
 
     With ``fewer_if_backed_out`` messages that were backed out before come with few others, and alone before BOTHRESH:
     one that makes its unit of work fail takes ever fewer with it.
+
+    With ``runs``, which is a monitor's, trigger messages of the queue manager's own become runs, as RecordRuns would
+    record them, and ``unit`` is committed. Where any other message is among them, all are got as ever.
     """
 
     handle: int
@@ -109,6 +132,7 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
     wait_interval_ms: int = 0
     unit: int = 0
     fewer_if_backed_out: bool = False
+    runs: NewRuns | None = None
 
     @property
     def wait_ms(self) -> int:
@@ -380,13 +404,6 @@ class Ping(Call, frozen=True, array_like=True, kw_only=True, tag="ping"):
 
 
 # -- the run ledger -----------------------------------------------------------------------------------------
-
-
-class Caps(msgspec.Struct, frozen=True, array_like=True):
-    """How many programs may run at a time: of a process whose definition does not say, and of a monitor. 0: any."""
-
-    instances: int = 0
-    runs: int = 0
 
 
 class RecordRun(Call, frozen=True, array_like=True, kw_only=True, tag="record_run"):

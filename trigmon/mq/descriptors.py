@@ -9,6 +9,7 @@ Encoding of its descriptor. Times are milliseconds since 1970, UTC.
 from __future__ import annotations
 
 import struct
+import unicodedata
 from typing import Literal
 
 import msgspec
@@ -278,3 +279,12 @@ def date_and_time(ms: int) -> tuple[str, str]:
     seconds, millis = divmod(rest, 1000)
     clock = f"{seconds // 3600:02d}{seconds // 60 % 60:02d}{seconds % 60:02d}{millis // 10:02d}"
     return f"{year:04d}{month:02d}{day:02d}", clock
+
+
+def control_character(trigger: TriggerMessage) -> str:
+    """Returns which field of a trigger message holds a NUL or another control character, as a sentence; "" for none."""
+    for name in trigger.__struct_fields__:
+        value = getattr(trigger, name)
+        if isinstance(value, str) and any(unicodedata.category(c) == "Cc" for c in value):
+            return f"{name} holds a control character: {value!r}"
+    return ""

@@ -96,9 +96,13 @@ class WasGot(Reply, frozen=True, array_like=True, kw_only=True, tag="was_got"):
 
 
 class WereGot(Reply, frozen=True, array_like=True, kw_only=True, tag="were_got"):
-    """The messages of a GetMany, in order; never none (that is 2033)."""
+    """The messages of a GetMany, in order; never none (that is 2033), unless they have become ``runs``.
+
+    ``runs`` are the records of the runs, as they stand in the ledger now.
+    """
 
     messages: list[WasGot]
+    runs: list[RunJson] = []
 
 
 class Values(Reply, frozen=True, array_like=True, kw_only=True, tag="values"):

@@ -141,6 +141,7 @@ from trigmon.rules.runs.run_ledger import (
     runs_limit,
 )
 from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_shared, decide_record_judged
+from trigmon.rules.triggered_runs import decide_get_many
 
 # Each function names the types of its call and its facts; tests/rules/test_verbs.py holds that it gets these facts.
 Decide = Callable[[Any, Any, Found | None, int, Ids], Decision]
@@ -284,7 +285,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Put: Verb(_put, decide_put, put_unit=_unit, needs_space=True),
     calls.PutMany: Verb(_by_handle_or_name, decide_put_many, put_unit=_unit, needs_space=True),
     calls.Get: Verb(_by_handle, decide_get, look_for_get, can_wait=True),
-    calls.GetMany: Verb(_by_handle, decide_get, look_for_get_many, can_wait=True),
+    calls.GetMany: Verb(_by_handle, decide_get_many, look_for_get_many, can_wait=True),
     calls.Inquire: Verb(_by_handle, decide_inquire, is_wide=True),
     calls.Set: Verb(_by_handle, decide_set, is_wide=True),
     calls.Commit: Verb(_nothing, decide_commit),

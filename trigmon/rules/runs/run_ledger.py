@@ -213,6 +213,15 @@ def repeated(descriptor: MessageDescriptor) -> str:
     return descriptor.correl_id.removeprefix(REPEATS).rstrip(b"\0").decode(errors="replace")
 
 
+def cause_of(descriptor: MessageDescriptor) -> RunFields:
+    """Returns why the run of a trigger message is there: the run it repeats, and the trigger condition that held.
+
+    trigmon writes the condition into ApplOriginData, which IBM MQ leaves blank.
+    """
+    occasion = descriptor.appl_origin_data.strip() if is_the_queue_managers(descriptor) else ""
+    return {"repeats": repeated(descriptor), "occasion": occasion}
+
+
 def runs_limit(call: Runs) -> int:
     """Returns how many runs one answer lists."""
     return max(1, min(call.limit, SLICE))
