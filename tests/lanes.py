@@ -53,6 +53,8 @@ USED_BY_FILE = {
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
     "tests/cli/test_archive.py": "process",
     "tests/cli/test_backup_restore.py::test_a_store_that_can_be_repaired": "process",
+    "tests/cli/test_check_health.py::test_it_is_silent": "process",
+    "tests/cli/test_check_health.py::test_a_queue_is_critical": "process",
     "tests/cli/test_completion.py": "process",
     "tests/cli/test_help.py::test_a_small_command": "process",
     "tests/cli/test_help.py::test_completion_is_a_script_for_each_shell": "process",

@@ -40,7 +40,7 @@ STAGES = {
     "sync: checkpoint": ["trigmon.store.sqlite.turn_log:TurnLog.checkpoint"],
     "notes of what follows": [
         "trigmon.qmgr.follow_ups:Notes.note",
-        "trigmon.qmgr.last_verdicts:Looks.note",
+        "trigmon.qmgr.queue_history:Looks.note",
     ],
     "reply: encode": ["trigmon.server.connection:Connection.answer", "trigmon.wire.codec:encode_response"],
     "reply: send": ["trigmon.server.connection:Connection.flush"],

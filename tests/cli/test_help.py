@@ -38,7 +38,7 @@ ALL = dict(walk(cli))
 def test_every_promised_command_is_there():
     assert set(COMMANDS) == PROMISED
     assert {path[1] for path in ALL if path[:1] == ("queue",) and len(path) > 1} == {
-        *("list", "show", "define", "alter", "delete", "clear", "move", "pause", "resume")
+        *("list", "status", "show", "define", "alter", "delete", "clear", "move", "pause", "resume")
     }
     assert {path[1] for path in ALL if path[:1] == ("runs",) and len(path) > 1} == {
         *("list", "show", "logs", "cancel", "retry")

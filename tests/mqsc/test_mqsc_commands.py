@@ -2,7 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from trigmon.mq.calls import Alter, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
+from trigmon.mq.calls import (
+    Alter,
+    Clear,
+    Define,
+    Delete,
+    Display,
+    DisplayConnections,
+    DisplayHandles,
+    Ping,
+    QueueStatus,
+    Refresh,
+    ResetQueueStatistics,
+    Status,
+)
 from trigmon.mq.errors import (
     AttrValueError,
     AttrValueFixed,
@@ -62,7 +75,10 @@ def call(text: str) -> object:
         ("DIS QL(A)", Display(object_type="QLOCAL", name="A")),
         ("DIS PROCESS(P)", Display(object_type="PROCESS", name="P")),
         ("DIS QMGR", Display(object_type="QMGR", name="*")),
-        ("DIS QS(A)", Display(object_type="QLOCAL", name="A")),
+        ("DIS QS(A)", QueueStatus(q_name="A")),
+        ("RESET QSTATS(A*)", ResetQueueStatistics(q_name="A*")),
+        ("DIS CONN(*)", DisplayConnections()),
+        ("DIS QMSTATUS ALL", Status()),
         ("DIS QSTATUS(A) TYPE(HANDLE) ALL", DisplayHandles(q_name="A")),
     ],
 )

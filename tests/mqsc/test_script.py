@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.in_process import InProcess
-from trigmon.mq.calls import Call, Open, Put
+from trigmon.mq.calls import Call, Get, Open, Put
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import ConnectionBroken
 from trigmon.mq.replies import Reply
@@ -244,6 +244,50 @@ def test_process_and_queue_manager_have_their_own_heads(qm: InProcess):
     ]
 
 
+def test_queue_status_shows_the_last_put_and_get_and_a_reset_what_was_counted(qm: InProcess):
+    play(qm, "DEF QL(Q)")
+    handle = qm(Open(object_name="Q", options=int(OpenOption.INPUT_SHARED))).handle
+    for _ in range(3):
+        qm(Put(q_name="Q", data=b"m"))
+    qm(Get(handle=handle))
+    assert answer(qm, "DIS QS(Q) LPUTDATE LPUTTIME LGETTIME MSGAGE")[1:] == [
+        "   QUEUE(Q)                                TYPE(QUEUE)",
+        "   LGETTIME(00.00.00)                      LPUTDATE(2026-01-01)",
+        "   LPUTTIME(00.00.00)                      MSGAGE(0)",
+    ]
+    counted = ["CSQM201I: RESET QSTATS details.", "   QSTATS(Q)                               HIQDEPTH(3)"]
+    assert answer(qm, "RESET QSTATS(Q)") == [
+        *counted,
+        "   MSGSIN(3)                               MSGSOUT(1)",
+        "   RESETINT(0)",
+    ]
+    assert answer(qm, "RESET QSTATS(Q)")[1:3] == [
+        "   QSTATS(Q)                               HIQDEPTH(2)",
+        "   MSGSIN(0)                               MSGSOUT(0)",
+    ]
+    assert answer(qm, "RESET QSTATS(NONE)") == ["AMQ8147E: trigmon object NONE not found."]
+
+
+def test_the_queue_manager_and_its_connections_have_a_status(qm: InProcess):
+    assert answer(qm, "DIS QMSTATUS") == [
+        "AMQ8705I: Display Queue Manager Status Details.",
+        "   QMNAME(QM1)                             CONNS(1)",
+        "   STARTDA(2026-01-01)                     STARTTI(00.00.00)",
+        "   STATUS(RUNNING)",
+    ]
+    shown = answer(qm, "DIS CONN(*) ALL")
+    number = shown[1].split("(")[1].split(")")[0]
+    assert shown == [
+        "AMQ8276I: Display Connection details.",
+        f"   CONN({number})                  TYPE(CONN)",
+        "   APPLTAG(test)                           APPLTYPE(USER)",
+        "   PID(1)                                  UOWSTATE(NONE)",
+        "   USERID(root)",
+    ]
+    assert answer(qm, f"DIS CONN({number}) PID")[2:] == ["   PID(1)"]
+    assert answer(qm, "DIS CONN(FFFF)") == ["AMQ8147E: trigmon object FFFF not found."]
+
+
 def test_queue_status_counts_and_names_who_has_it_open(qm: InProcess):
     play(qm, "DEF QL(Q)")
     qm(Open(object_name="Q", options=int(OpenOption.INPUT_EXCLUSIVE | OpenOption.BROWSE)))
@@ -254,8 +298,8 @@ def test_queue_status_counts_and_names_who_has_it_open(qm: InProcess):
         "   CURMAXFS( )                             IPPROCS(1)",
         "   LGETDATE( )                             LGETTIME( )",
         "   LPUTDATE( )                             LPUTTIME( )",
-        "   MEDIALOG( )                             MONQ(OFF)",
-        "   MSGAGE( )                               OPPROCS(0)",
+        "   MEDIALOG( )                             MONQ(LOW)",
+        "   MSGAGE(0)                               OPPROCS(0)",
         "   QTIME( , )                              UNCOM(NO)",
     ]
     assert answer(qm, "DIS QS(Q) TYPE(HANDLE)") == [

@@ -30,7 +30,9 @@ def names(qm: InProcess, command: str) -> list[str]:
     """The objects that a DISPLAY shows, without the head of their names."""
     said: list[str] = []
     run([command], qm, said.append, "QM1")
-    heads = [line.split("(")[1].split(")")[0] for line in said if line.startswith(("   QUEUE(", "   PROCESS("))]
+    heads = [
+        line.split("(")[1].split(")")[0] for line in said if line.startswith(("   QUEUE(", "   PROCESS(", "   CONN("))
+    ]
     return [name.removeprefix("W.") for name in heads]
 
 
@@ -71,6 +73,11 @@ def test_a_condition_chooses(qm: InProcess, condition: str, found: list[str]):
     assert names(qm, f"DIS Q(W.*) WHERE({condition})") == found
 
 
+def test_a_condition_chooses_among_connections(qm: InProcess):
+    assert len(names(qm, "DIS CONN(*) WHERE(APPLTAG EQ 'test')")) == 1
+    assert names(qm, "DIS CONN(*) WHERE(APPLTAG EQ 'other')") == []
+
+
 @pytest.mark.parametrize(
     ("command", "found"),
     [
@@ -79,7 +86,9 @@ def test_a_condition_chooses(qm: InProcess, condition: str, found: list[str]):
         ("DIS PRO(*) WHERE(APPLICID LK '/bin*')", ["R"]),
         ("DIS QS(W.*) WHERE(CURDEPTH GT 0)", ["ONE"]),
         ("DIS QS(W.*) WHERE(UNCOM EQ NO)", ["ONE", "TWO"]),
-        ("DIS QS(W.*) WHERE(MSGAGE GE 0)", []),
+        ("DIS QS(W.*) WHERE(MSGAGE GE 0)", ["ONE", "TWO"]),
+        ("DIS QS(W.*) WHERE(MSGAGE GT 0)", []),
+        ("DIS CONN(*) WHERE(PID GT 1)", []),
         ("DIS QS(W.*) TYPE(HANDLE) WHERE(INPUT EQ SHARED)", ["ONE"]),
         ("DIS QS(W.*) TYPE(HANDLE) WHERE(INPUT NE SHARED)", []),
         ("DIS QS(W.*) TYPE(HANDLE) WHERE(PID GT 0)", ["ONE"]),

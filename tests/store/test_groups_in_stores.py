@@ -88,7 +88,7 @@ SELECTIONS += [
     for correl_id, unit_id, (after, limit) in product((None, *CORREL_IDS), (0, 1), [(None, 100), (Cursor(0, 2), 1)])
 ]
 SELECTIONS += [Selection("Q", NOW, at=Cursor(priority, number)) for priority, number in product((0, 1), (1, 3, 5))]
-SELECTIONS += [Selection("Q", NOW, summary=Summary(lowest, counted)) for lowest, counted in ((0, 9), (1, 1))]
+SELECTIONS += [Selection("Q", NOW, summary=Summary(range(lowest, 10), counted)) for lowest, counted in ((0, 9), (1, 1))]
 
 
 class Harness:

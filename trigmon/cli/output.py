@@ -129,6 +129,9 @@ _INSTANTS = {
         "first_open",
         "first_get",
         "first_rows",
+        "oldest",
+        "last_put",
+        "last_get",
         "application",
         "settled",
     )

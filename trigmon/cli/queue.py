@@ -12,6 +12,10 @@ _COLUMNS = [
 ]
 SLICE = 256
 """Messages that the queue manager moves in one call."""
+_STATUS = [
+    *("name", "current_q_depth", "oldest_time", "uncommitted_msgs", "open_input_count", "open_output_count"),
+    *("puts", "gets", "high_q_depth", "last_put_time", "last_get_time", "since_time"),
+]
 _COUNTS = [
     *("available_msgs", "uncommitted_puts", "uncommitted_gets", "expired_msgs", "expired_is_capped"),
     "qualifying_depth",
@@ -20,7 +24,7 @@ _COUNTS = [
 
 @group("queue", example="trigmon queue list 'ORDERS*'")
 def queue() -> None:
-    """Queues of every type: list, show, define, alter, delete, clear, move, pause, resume.
+    """Queues of every type: list, status, show, define, alter, delete, clear, move, pause, resume.
 
     Attributes are given as KEY=VALUE, by long name (trigger_type=first) or MQSC word (TRIGTYPE=FIRST); TRIGGER,
     NOTRIGGER and their like stand alone.
@@ -35,6 +39,29 @@ def list_(pattern: str, system: bool) -> None:
     from trigmon.cli.objects import show_list
 
     show_list("queue", pattern, _COLUMNS, system=system)
+
+
+@command("status", "trigmon queue status\ntrigmon queue status 'ORDERS*' --reset --output json", queue)
+@click.argument("pattern", default="*")
+@click.option("--system", is_flag=True, help="The SYSTEM queues too.")
+@click.option("--reset", is_flag=True, help="Count anew from now on; what is shown was counted until now.")
+def status(pattern: str, system: bool, reset: bool) -> None:
+    """Show the traffic of local queues: depth, oldest message, puts, gets and greatest depth since a moment.
+
+    Counting begins with the queue manager. Messages that were backed out are counted too.
+    """
+    from trigmon.cli import output
+    from trigmon.mq.calls import QueueStatus, ResetQueueStatistics
+    from trigmon.mq.errors import UnknownObjectName
+    from trigmon.mq.paging import all_rows
+
+    call = ResetQueueStatistics(q_name=pattern) if reset else QueueStatus(q_name=pattern)
+    with invocation().connected() as qm:
+        rows = list(all_rows(qm.call, call))
+    if not rows and "*" not in pattern:
+        raise UnknownObjectName(pattern)
+    is_meant = system or pattern.startswith("SYSTEM.")
+    output.listing((row for row in rows if is_meant or not row["name"].startswith("SYSTEM.")), _STATUS)
 
 
 @command("show", "trigmon queue show ORDERS", queue)

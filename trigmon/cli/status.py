@@ -10,7 +10,7 @@ import click
 
 from trigmon.cli.command import command, invocation
 
-_URGENT = ("disk", "held", "failing", "no_monitor", "stuck")
+URGENT = ("disk", "held", "failing", "no_monitor", "stuck")
 
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
@@ -94,7 +94,7 @@ def _print_attention(found: list[dict[str, Any]]) -> None:
     for each in found:
         if each["kind"] == "failing" and (runs := find({"q_name": each["name"]}, 1, fits=has_failed).runs):
             each["text"] += f": {runs[0].why}"
-    output.listing(found, ["name", "kind", "since_time", "text", "remedy"], lambda row: row["kind"] in _URGENT)
+    output.listing(found, ["name", "kind", "since_time", "text", "remedy"], lambda row: row["kind"] in URGENT)
     click.echo()
 
 

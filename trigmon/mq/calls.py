@@ -316,6 +316,30 @@ class DisplayHandles(Call, frozen=True, array_like=True, kw_only=True, tag="disp
     q_name: str = "*"
 
 
+class QueueStatus(Call, frozen=True, array_like=True, kw_only=True, tag="queue_status"):
+    """DISPLAY QSTATUS of local queues by generic name, in the order of their names. Answered by Listing.
+
+    A row has name, current_q_depth, max_q_depth, open_input_count, open_output_count, uncommitted_msgs; when the oldest
+    message was put and how long ago (oldest_ms, oldest_age_s; 0: there is none); and what went through it, as counted
+    by this queue manager since since_ms, since_s seconds ago: puts, gets, high_q_depth, last_put_ms, last_get_ms.
+    """
+
+    q_name: str = "*"
+    after: str = ""
+    limit: int = 256
+
+
+class ResetQueueStatistics(Call, frozen=True, array_like=True, kw_only=True, tag="reset_queue_statistics"):
+    """RESET QSTATS: the counters of queues by generic name begin again. Answered by Listing.
+
+    Its rows are those of QueueStatus, as they were.
+    """
+
+    q_name: str = "*"
+    after: str = ""
+    limit: int = 256
+
+
 class DisplayConnections(Call, frozen=True, array_like=True, kw_only=True, tag="display_connections"):
     """The connections, the oldest first. Answered by Listing.
 
@@ -611,6 +635,8 @@ AnyCall = (
     | Display
     | DisplayHandles
     | DisplayGroup
+    | QueueStatus
+    | ResetQueueStatistics
     | DisplayConnections
     | EndConnection
     | Status

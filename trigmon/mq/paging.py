@@ -7,14 +7,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Display, Reservations
+from trigmon.mq.calls import Call, Display, QueueStatus, Reservations, ResetQueueStatistics
 from trigmon.mq.replies import Listing, Reply
 
-_PAGED_BY = {Display: "name", Reservations: "reservation"}
+_PAGED_BY = {Display: "name", QueueStatus: "name", ResetQueueStatistics: "name", Reservations: "reservation"}
 """By call the value of a page's last row behind which the next page begins."""
 
+Paged = Display | QueueStatus | ResetQueueStatistics | Reservations
 
-def all_rows(ask: Callable[[Call], Reply], call: Display | Reservations) -> Iterator[dict[str, Any]]:
+
+def all_rows(
+    ask: Callable[[Call], Reply], call: Display | QueueStatus | ResetQueueStatistics | Reservations
+) -> Iterator[dict[str, Any]]:
     """Yields every row that a call lists, page after page. Raises what ``ask`` raises."""
     while True:
         listing = ask(call)

@@ -170,15 +170,17 @@ def _named(reading: Reading, second: Parameter) -> str:
 
 
 def _name(reading: Reading, second: Parameter) -> str:
-    if reading.noun == "QMGR":
+    if reading.noun in ("QMGR", "QMSTATUS"):
         if second.values is not None:
-            raise reading.error(second, "QMGR takes no name: a command is always for the queue manager it is sent to")
+            raise reading.error(
+                second, f"{reading.noun} takes no name: the command is for the queue manager it is sent to"
+            )
         return ""
     if not second.values:
         raise reading.error(second, f"{reading.what} needs a name: {reading.noun}(NAME)", ParmMissing)
     if len(second.values) > 1:
         raise reading.error(second, "one name, please; a name holds no blanks", ObjectNameError)
-    return object_name(reading, second, generic=reading.verb == "DISPLAY")
+    return object_name(reading, second, generic=reading.verb in ("DISPLAY", "RESET"))
 
 
 def object_name(reading: Reading, parameter: Parameter, *, generic: bool = False) -> str:

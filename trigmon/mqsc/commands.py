@@ -11,7 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_attributes
-from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, DisplayHandles, Ping, Refresh
+from trigmon.mq.calls import (
+    Alter,
+    Call,
+    Clear,
+    Define,
+    Delete,
+    Display,
+    DisplayConnections,
+    DisplayHandles,
+    Ping,
+    QueueStatus,
+    Refresh,
+    ResetQueueStatistics,
+    Status,
+)
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
 from trigmon.mqsc import keywords, unsupported
@@ -168,6 +182,11 @@ def _noun_of(reading: Reading) -> Parameter:
 def _display(reading: Reading, command: Command) -> Command:
     if reading.noun == "QSTATUS":
         return _display_status(reading, command)
+    if reading.noun in keywords.WORDS_OF_STATUS:
+        where = read_where(reading, reading.noun, "") if reading.noun == "CONN" else None
+        shows = _shown(reading, keywords.words_shown(reading.noun), where)
+        asked: Call = DisplayConnections() if reading.noun == "CONN" else Status()
+        return replace(command, calls=(asked,), shows=shows, where=where)
     object_type = "queue" if reading.noun == "QUEUE" else reading.noun
     q_type, where = "", None
     if reading.noun in ("QUEUE", *keywords.QUEUES):
@@ -205,10 +224,15 @@ def _display_status(reading: Reading, command: Command) -> Command:
     open_type = _choice(reading, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
     where = read_where(reading, "QSTATUS", kind)
     shows = _shown(reading, keywords.words_shown("QSTATUS", kind), where)
-    call: Call = Display(object_type="QLOCAL", name=reading.name)
+    call: Call = QueueStatus(q_name=reading.name)
     if kind == "HANDLE":
         call = DisplayHandles(q_name=reading.name)
     return replace(command, calls=(call,), shows=shows, q_type=kind, open_type=open_type, where=where)
+
+
+def _reset(reading: Reading, command: Command) -> Command:
+    nothing_more(reading)
+    return replace(command, calls=(ResetQueueStatistics(q_name=reading.name),))
 
 
 _READERS: dict[str, Callable[[Reading, Command], Command]] = {
@@ -219,6 +243,7 @@ _READERS: dict[str, Callable[[Reading, Command], Command]] = {
     "PING": _ping,
     "REFRESH": _refresh,
     "DISPLAY": _display,
+    "RESET": _reset,
 }
 
 

@@ -6,6 +6,7 @@ a queue is blank here too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from trigmon.mq.attributes import ATTRIBUTES, STATUS
@@ -38,10 +39,40 @@ def object_texts(row: Row) -> dict[str, str]:
 
 
 def status_texts(row: Row) -> dict[str, str]:
-    """Returns DISPLAY QSTATUS TYPE(QUEUE) of a local queue's row; the monitoring attributes are blank."""
+    """Returns DISPLAY QSTATUS TYPE(QUEUE) of a queue's status; what is not known here is blank."""
     known = {a.mqsc: str(row.get(a.name, 0)) for a in STATUS.values()}
-    texts = {word: known.get(word, "") for word in STATUS_WORDS}
-    return texts | {"MONQ": "OFF", "QTIME": " , ", "UNCOM": "NO" if texts["UNCOM"] == "0" else texts["UNCOM"]}
+    texts = {word: known.get(word, "") for word in STATUS_WORDS} | {"MSGAGE": str(row["oldest_age_s"])}
+    for begin, ms in (("LPUT", row["last_put_ms"]), ("LGET", row["last_get_ms"])):
+        texts |= _times(begin, ms) if ms else {}
+    return texts | {"MONQ": "LOW", "QTIME": " , ", "UNCOM": "NO" if texts["UNCOM"] == "0" else texts["UNCOM"]}
+
+
+def connection_id(row: Row) -> str:
+    """Returns CONN: the number of a connection in 16 hexadecimal digits."""
+    return f"{row['connection']:016X}"
+
+
+def _reset_texts(row: Row) -> dict[str, str]:
+    counted = {"HIQDEPTH": row["high_q_depth"], "MSGSIN": row["puts"], "MSGSOUT": row["gets"]}
+    return {word: str(count) for word, count in counted.items()} | {"RESETINT": str(row["since_s"])}
+
+
+def _manager_texts(row: Row) -> dict[str, str]:
+    day, clock = _times("", row["started_ms"]).values()
+    return {"STATUS": "RUNNING", "CONNS": str(row["connections"]), "STARTDA": day, "STARTTI": clock}
+
+
+def _connection_texts(row: Row) -> dict[str, str]:
+    state = "ACTIVE" if row["in_unit"] else "NONE"
+    known = {"APPLTAG": row["application"], "PID": str(row["pid"]), "USERID": row["user"]}
+    return known | {"APPLTYPE": "USER", "UOWSTATE": state}
+
+
+_STATUS_TEXTS: dict[str, Callable[[Row], dict[str, str]]] = {
+    "QSTATS": _reset_texts,
+    "QMSTATUS": _manager_texts,
+    "CONN": _connection_texts,
+}
 
 
 def handle_texts(row: Row) -> dict[str, str]:
@@ -59,6 +90,8 @@ def handle_texts(row: Row) -> dict[str, str]:
 
 def texts_of(row: Row, noun: str, q_type: str) -> dict[str, str]:
     """Returns what a DISPLAY of this noun may show of a row."""
+    if noun in _STATUS_TEXTS:
+        return _STATUS_TEXTS[noun](row)
     if noun != "QSTATUS":
         return object_texts(row)
     return handle_texts(row) if q_type == "HANDLE" else status_texts(row)

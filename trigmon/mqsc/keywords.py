@@ -9,20 +9,22 @@ from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, STATUS, Attribute
 from trigmon.mq.enums import ObjectType
 
 # The full word, and the fewest letters that mean it (the manual's synonyms: DEF, ALT, DEL, DIS, QL, QA, PRO, QS).
-VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4, "REFRESH": 3}
+VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4, "REFRESH": 3, "RESET": 3}
 ENDINGS = ("END", "EXIT", "QUIT")
 QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
 OBJECTS = (*QUEUES, "PROCESS")
 NOUNS = dict.fromkeys(QUEUES, 2) | {"PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
+NOUNS |= {"QSTATS": 6, "QMSTATUS": 8, "CONN": 4}
 
 NOUNS_OF = {
     "ALTER": (*OBJECTS, "QMGR"),
     "CLEAR": ("QLOCAL",),
     "DEFINE": OBJECTS,
     "DELETE": OBJECTS,
-    "DISPLAY": (*OBJECTS, "QMGR", "QUEUE", "QSTATUS"),
+    "DISPLAY": (*OBJECTS, "QMGR", "QUEUE", "QSTATUS", "QMSTATUS", "CONN"),
     "PING": ("QMGR",),
     "REFRESH": ("QMGR",),
+    "RESET": ("QSTATS",),
 }
 
 # Attributes under their older or other names.
@@ -33,6 +35,12 @@ STATUS_WORDS = (
     *("MEDIALOG", "MONQ", "MSGAGE", "OPPROCS", "QTIME", "UNCOM"),
 )
 HANDLE_WORDS = (*("APPLTAG", "APPLTYPE", "ASTATE", "BROWSE", "INPUT", "INQUIRE", "OUTPUT", "PID", "SET", "USERID"),)
+WORDS_OF_STATUS = {
+    "QSTATS": ("HIQDEPTH", "MSGSIN", "MSGSOUT", "RESETINT"),
+    "QMSTATUS": ("CONNS", "STARTDA", "STARTTI", "STATUS"),
+    "CONN": ("APPLTAG", "APPLTYPE", "PID", "UOWSTATE", "USERID"),
+}
+"""What is shown of what is no object, by noun."""
 TIME_WORDS = ("ALTDATE", "ALTTIME", "CRDATE", "CRTIME")
 NOT_OF_OBJECTS = ("uncommitted_msgs",)
 
@@ -46,6 +54,8 @@ def attribute_of(noun: str, word: str) -> Attribute | None:
     """Returns the attribute that a word means for a noun, among its kinds and what is only displayed."""
     if noun == "QSTATUS":
         return next((a for a in STATUS.values() if a.mqsc == word), None)
+    if noun in WORDS_OF_STATUS:
+        return None
     own = (a for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values())
     shown = (a for a in STATUS.values() if a.name not in NOT_OF_OBJECTS) if noun in ("QUEUE", *QUEUES) else ()
     return next((a for a in (*own, *shown) if a.mqsc == word), None)
@@ -55,6 +65,8 @@ def words_shown(noun: str, q_type: str = "") -> frozenset[str]:
     """Returns every word that DISPLAY of a noun may be asked for; ``q_type`` is QSTATUS's TYPE."""
     if noun == "QSTATUS":
         return frozenset(HANDLE_WORDS if q_type == "HANDLE" else STATUS_WORDS)
+    if noun in WORDS_OF_STATUS:
+        return frozenset(WORDS_OF_STATUS[noun])
     shown = {a.mqsc for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values()} | set(TIME_WORDS)
     if noun in ("QUEUE", "QLOCAL"):
         shown |= {a.mqsc for a in STATUS.values() if a.name not in NOT_OF_OBJECTS}

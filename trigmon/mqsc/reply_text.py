@@ -13,7 +13,7 @@ from trigmon.mq.errors import FunctionNotSupported, MQError
 from trigmon.mq.reasons import Reason
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command
-from trigmon.mqsc.display_values import pair, texts_of
+from trigmon.mqsc.display_values import connection_id, pair, texts_of
 from trigmon.mqsc.keywords import QUEUES, VERBS, full_word
 from trigmon.mqsc.syntax import valid_syntax
 
@@ -31,9 +31,12 @@ _DONE = {
     ("PING", "QMGR"): (8415, "Ping trigmon Queue Manager command complete."),
 }
 _SHOWN = {
-    "PROCESS": (8407, "Display Process details."),
-    "QMGR": (8408, "Display Queue Manager details."),
-    "QSTATUS": (8450, "Display queue status details."),
+    "PROCESS": "AMQ8407I: Display Process details.",
+    "QMGR": "AMQ8408I: Display Queue Manager details.",
+    "QSTATUS": "AMQ8450I: Display queue status details.",
+    "QMSTATUS": "AMQ8705I: Display Queue Manager Status Details.",
+    "CONN": "AMQ8276I: Display Connection details.",
+    "QSTATS": "CSQM201I: RESET QSTATS details.",  # MQ has this on z/OS only, and in PCF
 }
 _REFUSED: dict[Reason, tuple[int, str]] = {
     Reason.NOT_AUTHORIZED: (8135, "Not authorized."),
@@ -148,10 +151,9 @@ def missing(command: Command) -> str:
 
 def displayed(command: Command, rows: Iterable[dict[str, Any]]) -> list[str]:
     """Returns the blocks of a DISPLAY: a row of plain values by long names each."""
-    number, sentence = _SHOWN.get(command.noun, (8409, "Display Queue details."))
     lines = []
     for row in rows:
-        lines.append(f"AMQ{number}I: {sentence}")
+        lines.append(_SHOWN.get(command.noun, "AMQ8409I: Display Queue details."))
         lines += in_columns(_pairs(command, row))
     return lines
 
@@ -200,6 +202,12 @@ def _pairs(command: Command, row: dict[str, Any]) -> list[str]:
 
 
 def _head(command: Command, row: dict[str, Any]) -> list[str]:
+    if command.noun == "QMSTATUS":
+        return [f"QMNAME({row['q_mgr_name']})"]
+    if command.noun == "CONN":
+        return [f"CONN({connection_id(row)})", "TYPE(CONN)"]
+    if command.noun == "QSTATS":
+        return [f"QSTATS({row['name']})"]
     if command.noun == "QMGR":
         return [f"QMNAME({row['name']})"]
     if command.noun == "PROCESS":

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from trigmon.mq.calls import Alter, Call, Define, Display
+from trigmon.mq.calls import Alter, Call, Define, Display, QueueStatus, ResetQueueStatistics
 from trigmon.mq.errors import ConnectionBroken, MQError
+from trigmon.mq.names import matches
 from trigmon.mq.paging import all_rows
-from trigmon.mq.replies import Counted, Listing, Reply
+from trigmon.mq.replies import Counted, Listing, Reply, Values
 from trigmon.mqsc import reply_text
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command, read_script
+from trigmon.mqsc.display_values import connection_id
 from trigmon.mqsc.lexer import continues, is_nothing
 from trigmon.rules.runs.process_warnings import warnings
 
@@ -84,7 +86,7 @@ def _perform(command: Command, ask: Ask, say: Say) -> bool:
         return True
     try:
         for call in command.calls:
-            if command.verb == "DISPLAY":
+            if command.verb in ("DISPLAY", "RESET"):
                 return _display(command, call, ask, say)
             while isinstance(reply := ask(call), Counted) and reply.more:
                 # Clearing goes in slices; the call that found nothing left is the one that is done.
@@ -109,12 +111,12 @@ def _warn(command: Command, ask: Ask, say: Say) -> None:
 
 
 def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
-    if isinstance(call, Display):
+    if isinstance(call, Display | QueueStatus | ResetQueueStatistics):
         rows = list(all_rows(ask, call))
     else:
-        listing = ask(call)
-        assert isinstance(listing, Listing)
-        rows = listing.rows
+        reply = ask(call)
+        assert isinstance(reply, Listing | Values)
+        rows = reply.rows if isinstance(reply, Listing) else [reply.values]
     rows = [row for row in rows if _is_chosen(command, row)]
     if not rows and command.q_type == "HANDLE":
         # Nobody has the queue open: an answer, not a failure.
@@ -129,6 +131,8 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
 
 def _is_chosen(command: Command, row: dict[str, Any]) -> bool:
     """Returns whether a row is of the type, the way of opening and the WHERE that a DISPLAY asks for."""
+    if command.noun == "CONN" and not matches(connection_id(row), command.name):
+        return False
     if command.noun != "QSTATUS" and command.q_type and row["object_type"] != command.q_type:
         return False
     if command.open_type == "INPUT" and row["input"] == "no":

@@ -33,7 +33,6 @@ _MESSAGES = "the client decides this here, not the object"
 _NOTHING = "nothing here depends on it"
 _STREAMS = "there are no streaming queues here"
 _INSIDE = "trigmon status tells how the queue manager is"
-_CONNECTIONS = "trigmon connections lists and ends them"
 _LISTENERS = "where the queue manager listens is in its settings"
 _SERVICES = "programs beside the queue manager are systemd's, and trigmon run starts the monitor"
 
@@ -49,16 +48,13 @@ NOUNS = {
         "there are no namelists here": "NAMELIST NL",
         f"CFSTRUCT {LATER}": "CFSTRUCT CFSTATUS SMDS SMDSCONN GROUP",
         _STORAGE: "STGCLASS STC BUFFPOOL PSID USAGE LOG ARCHIVE",
-        _CONNECTIONS: "CONN",
-        _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS QMSTATUS NHASTATUS QSTATS",
+        _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS NHASTATUS",
     }.items()
     for noun in nouns.split()
 }
 """Nouns by their words and short forms, with the reason why there is nothing of that kind here."""
 
-VERBS = frozenset(
-    ("ARCHIVE", "BACKUP", "RECOVER", "RESET", "RESOLVE", "RESUME", "RVERIFY", "SET", "START", "STOP", "SUSPEND")
-)
+VERBS = frozenset(("ARCHIVE", "BACKUP", "RECOVER", "RESOLVE", "RESUME", "RVERIFY", "SET", "START", "STOP", "SUSPEND"))
 """Verbs that are only ever about what is not here."""
 
 OURS_BUT_NOT_AS_MQSC = {

@@ -108,6 +108,8 @@ def _kind(noun: str, q_type: str, word: str) -> tuple[str, tuple[str, ...]]:
     if q_type == "HANDLE":
         allowed = _HANDLE_WORDS.get(word, ())
         return ("word" if allowed else "number" if word in _NUMBERS_OF_STATUS else "text"), allowed
+    if noun in keywords.WORDS_OF_STATUS:
+        return ("number" if word == "PID" else "text"), ()
     if noun == "QSTATUS" and (word in _NUMBERS_OF_STATUS or keywords.attribute_of(noun, word) is not None):
         return "number", ()
     attribute = keywords.attribute_of(noun, word)

@@ -12,9 +12,10 @@ from typing import Any
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.replies import WasGot, WereGot
 from trigmon.qmgr.expiry_scan import Scan
-from trigmon.qmgr.last_verdicts import Looks
 from trigmon.qmgr.manager_events import Event, MessageDamaged, TriggerMessageAvailable
+from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
 from trigmon.rules.model import changes as c
@@ -25,7 +26,7 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 
 
 class Notes:
-    """The notes of one queue manager. ``sessions``, ``waiters``, ``scan`` and ``looks`` are the manager's own.
+    """The notes of one queue manager. ``sessions`` to ``activity`` are the manager's own.
 
     ``events``: to be reported once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
@@ -39,12 +40,14 @@ class Notes:
         waiters: Waiters,
         scan: Scan,
         looks: Looks,
+        activity: Activity,
     ) -> None:
         self._q_mgr_name = q_mgr_name
         self._sessions = sessions
         self._waiters = waiters
         self._scan = scan
         self._looks = looks
+        self._activity = activity
         # The same as woken by unit of work, until that is committed.
         self._coming: dict[int, dict[str, Came]] = {}
         self.events: list[Event] = []
@@ -53,14 +56,22 @@ class Notes:
         self.news = 0
         self.rings = False
 
-    def note(self, decision: Decision) -> None:
+    def note(self, decision: Decision, now: int) -> None:
         """Notes what follows from a performed decision."""
+        is_get = isinstance(decision.reply, WasGot | WereGot)
         for event in decision.events:
             if isinstance(event, ScanDue | SweepDue):
                 self._scan.add(event)
             else:
                 self.events.append(event)
         for change in decision.changes:
+            if isinstance(change, c.AddMessage):
+                self._activity.put(change.q_name, now)
+            elif is_get and isinstance(change, c.TakeMessage | c.RemoveMessage):
+                self._activity.got(change.message.q_name, now)
+            elif isinstance(change, c.ReserveMessages):
+                for message in change.messages:
+                    self._activity.got(message.q_name, now)
             self._note_change(change)
 
     def _note_change(self, change: c.AnyChange) -> None:
@@ -105,6 +116,7 @@ class Notes:
         if change.object_type is ObjectType.QLOCAL:
             self.tended.discard(change.name)
             self._looks.forget(change.name)
+            self._activity.forget(change.name)
 
     def _note_damaged(self, change: c.SetAside) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))

@@ -23,9 +23,9 @@ from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
 from trigmon.qmgr.ids import Counter
-from trigmon.qmgr.last_verdicts import Looks
 from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEnded, Telling
 from trigmon.qmgr.moved_queues import MovedQueues
+from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.model import changes as c
@@ -80,7 +80,8 @@ class QueueManager:
         self._late: list[Answer] = []
         self._looks = Looks()
         scan = Scan()
-        self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks)
+        self._activity = Activity(self.started_ms)
+        self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity)
         self._moved = MovedQueues(self, store, self._notes)
         self._is_in_group = store.is_in_group
         self.backups = Backups(store, clock, self._sessions)
@@ -165,6 +166,7 @@ class QueueManager:
             self._run_out(session, now, answers)
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
+        self._note_depths()
         self._store.end()
         events, self._notes.events = self._notes.events, []
         for event in events:
@@ -172,6 +174,12 @@ class QueueManager:
                 self._telling.tell(event)
         late, self._late = self._late, []
         return answers + late
+
+    def _note_depths(self) -> None:
+        deepened = self._activity.deepened
+        while deepened:
+            q_name = deepened.pop()
+            self._activity.note_depth(q_name, self._store.depth_of(q_name))
 
     def next_deadline_ms(self) -> int | None:
         """Returns when :meth:`turn` must be called again at the latest, by the clock's time."""
@@ -226,7 +234,7 @@ class QueueManager:
             self._telling.tell(CallFailed(session, call, error))
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
         for decision in self._noted:
-            self._notes.note(decision)
+            self._notes.note(decision, now)
             if decision.judged or decision.events:
                 self._looks.note(decision, session.identity, call)
         if verb.hears_news:
@@ -237,7 +245,7 @@ class QueueManager:
         backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, end)
+        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, self._activity, end)
 
     def _end_session(self, by: Session, connection: int) -> None:
         if (ended := self._sessions.get(connection)) is not None:

@@ -32,8 +32,8 @@ def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
     if facts.queue is None:
         return None
     definition = facts.queue.definition
-    oldest_from = definition.trigger_msg_priority if definition.max_wait_s else None
-    return Selection(definition.name, now, summary=Summary(oldest_from, MOST_EXPIRED))
+    oldest_of = range(definition.trigger_msg_priority, 10) if definition.max_wait_s else ()
+    return Selection(definition.name, now, summary=Summary(oldest_of, MOST_EXPIRED))
 
 
 def complete_explain(call: Explain, reply: Explained, manager: ManagerState) -> Explained:

@@ -65,6 +65,7 @@ from trigmon.rules.model.internal_calls import (
     LeaveReservation,
     LookThrough,
     MakeQueue,
+    OldestMessage,
     Prune,
     PutAside,
     PutOff,
@@ -106,6 +107,13 @@ from trigmon.rules.objects.define import (
 from trigmon.rules.objects.inquire_set import decide_inquire, decide_set
 from trigmon.rules.objects.open import decide_make_queue, decide_open, look_for_open
 from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, decide_tend, look_for_tend
+from trigmon.rules.queue_status import (
+    complete_queue_status,
+    complete_reset,
+    decide_oldest,
+    decide_queue_status,
+    look_for_oldest,
+)
 from trigmon.rules.reservations.display_reservations import decide_reservations
 from trigmon.rules.reservations.end_reservation import (
     decide_leave_reservation,
@@ -311,6 +319,10 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Display: Verb(_everything, decide_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
+    calls.QueueStatus: Verb(_everything, decide_queue_status, complete=complete_queue_status, is_wide=True),
+    calls.ResetQueueStatistics: Verb(
+        _everything, decide_queue_status, complete=complete_reset, is_wide=True, is_administrative=True
+    ),
     calls.DisplayConnections: Verb(_everything, decide_display_connections, is_wide=True),
     calls.EndConnection: Verb(
         _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
@@ -359,6 +371,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
+    OldestMessage: Verb(_by_q_name, decide_oldest, look_for_oldest),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),

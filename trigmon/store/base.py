@@ -64,6 +64,11 @@ class BaseStore(ABC):
             return self._about_ledger(wide, wants)
         return wide
 
+    def depth_of(self, q_name: str) -> int:
+        """See :class:`trigmon.store.port.Store`."""
+        queue = self.standing.queues.get(q_name)
+        return 0 if queue is None else queue.depth
+
     def _about_ledger(self, facts: WideFacts, wants: LedgerWants) -> WideFacts:
         if wants.line_of is not None:
             return replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())

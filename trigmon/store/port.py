@@ -145,6 +145,9 @@ class Store(Protocol):
         ``is_wide`` adds the facts for commands.
         """
 
+    def depth_of(self, q_name: str) -> int:
+        """Returns the depth of a local queue, 0 where there is none."""
+
     def find(self, selection: Selection) -> Found:
         """Returns the messages that match the selection, in get order, by an indexed look-up."""
 

@@ -23,6 +23,30 @@ class Backup(Protocol):
         """Ends it, if it is under way."""
 
 
+class QueueActivity(msgspec.Struct):
+    """What went through a queue since ``since_ms``; 0 where there was no put, or no get.
+
+    What was counted is not taken back by a backout, as in MQ. ``high_q_depth`` is the most at the end of a turn.
+    """
+
+    since_ms: int
+    puts: int = 0
+    gets: int = 0
+    high_q_depth: int = 0
+    last_put_ms: int = 0
+    last_get_ms: int = 0
+
+
+class Activities(Protocol):
+    """The counters of all queues."""
+
+    def of(self, q_name: str, depth: int) -> QueueActivity:
+        """Returns the counters of a queue that is so deep now."""
+
+    def reset(self, q_name: str, depth: int, now: int) -> None:
+        """Counts anew from now on."""
+
+
 class ManagerState(msgspec.Struct, frozen=True):
     """The process of a queue manager as it is now. Times are milliseconds since 1970."""
 
@@ -34,4 +58,5 @@ class ManagerState(msgspec.Struct, frozen=True):
     news: int  # how often there was news for monitors
     last_verdicts: Callable[[str], list[Looked]]  # of a queue, newest first
     backup: Backup  # of the connection that calls
+    activity: Activities
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import attrgetter
 
 import msgspec
@@ -48,11 +49,11 @@ class StoredMessage(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True):
     """Questions about the committed messages of a queue, which may be asked together.
 
-    ``oldest_from`` asks for the one of at least this priority that arrived first, ``counts_expired`` how many have
+    ``oldest_of`` asks for the one of these priorities that arrived first, ``counts_expired`` how many have
     expired, counted up to so many.
     """
 
-    oldest_from: int | None = None
+    oldest_of: Collection[int] = ()
     counts_expired: int = 0
 
 

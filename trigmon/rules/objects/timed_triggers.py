@@ -40,7 +40,7 @@ def look_for_tend(call: Tend, facts: Facts, now: int) -> Selection | None:
     """Returns the selection of the oldest qualifying message, where MAXWAIT asks for it."""
     if facts.queue is None or not facts.queue.definition.max_wait_s:
         return None
-    return Selection(call.q_name, now, summary=Summary(facts.queue.definition.trigger_msg_priority))
+    return Selection(call.q_name, now, summary=Summary(range(facts.queue.definition.trigger_msg_priority, 10)))
 
 
 def decide_tend(call: Tend, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -6,7 +6,7 @@ Plain dictionaries and sorted lists: the reference for every store, also used by
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -86,7 +86,7 @@ class Rows:
         """See the port."""
         if (summary := selection.summary) is not None:
             expired_count = len(self._expired(selection, summary.counts_expired))
-            return Found(self._oldest(selection, summary.oldest_from), expired_count=expired_count)
+            return Found(self._oldest(selection, summary.oldest_of), expired_count=expired_count)
         if selection.is_expired:
             return Found(expired=self._expired(selection, selection.limit))
         if selection.reserved is not None:
@@ -176,14 +176,12 @@ class Rows:
                 break
         return tuple(messages)
 
-    def _oldest(self, selection: Selection, lowest_priority: int | None) -> tuple[StoredMessage, ...]:
-        if lowest_priority is None:
-            return ()
+    def _oldest(self, selection: Selection, priorities: Collection[int]) -> tuple[StoredMessage, ...]:
         messages = [
             row.message
             for row in self.of.get(selection.q_name, {}).values()
             if _is_chosen(row, selection)
-            and row.message.priority >= lowest_priority
+            and row.message.priority in priorities
             and not 0 < row.message.expires_ms <= selection.now
         ]
         return tuple(sorted(messages, key=lambda message: message.number)[:1])

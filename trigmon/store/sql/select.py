@@ -60,8 +60,7 @@ class Look:
     def found(self) -> Found:
         """Returns the messages that match the selection, in get order."""
         if (summary := self._selection.summary) is not None:
-            oldest = () if summary.oldest_from is None else self._oldest(summary.oldest_from)
-            return Found(oldest, expired_count=self._count_expired(summary.counts_expired))
+            return Found(self._oldest(summary.oldest_of), expired_count=self._count_expired(summary.counts_expired))
         if self._selection.is_expired:
             return self._expired()
         if self._selection.reserved is not None:
@@ -117,10 +116,10 @@ class Look:
         with closing(self._rows([statement for stream in streams for statement in stream])) as rows:
             return sum(1 for _ in islice(rows, most))
 
-    def _oldest(self, lowest_priority: int) -> tuple[StoredMessage, ...]:
-        """Returns the oldest committed message of at least this priority, if any."""
+    def _oldest(self, priorities: Iterable[int]) -> tuple[StoredMessage, ...]:
+        """Returns the oldest committed message of these priorities, if any."""
         firsts: list[StoredMessage] = []
-        for priority in range(lowest_priority, 10):
+        for priority in priorities:
             of_kinds: list[list[Statement]] = [
                 [(sql.FIND_FIRST_OF[kind], (self._queue, priority))] for kind in self._kinds
             ]

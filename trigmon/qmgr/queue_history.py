@@ -1,6 +1,7 @@
-"""The last verdict by queue and kind of occurrence, for ``explain --why-not``.
+"""What the queue manager's process remembers of each queue: its last verdicts, and what went through it.
 
-The manager keeps them in memory. A put pays a look-up and a comparison; sentences are made when ``explain`` asks.
+The last verdict by kind of occurrence is for ``explain --why-not``: a put pays a look-up and a comparison, and
+sentences are made when ``explain`` asks. The counters begin at zero with the process, as in MQ.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from trigmon.qmgr.sessions import Identity
 from trigmon.rules.model.decision import Decision, Judged
 from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.internal_calls import DeadLetter
+from trigmon.rules.model.manager_state import QueueActivity
 from trigmon.rules.model.situation import Happened
 from trigmon.rules.model.verdict import Verdict
 from trigmon.rules.triggers.table import judge
@@ -133,3 +135,51 @@ def _looked(look: _Look) -> Looked:
         priority=situation.put_priority if is_put else -1,
         fate=look.fate,
     )
+
+
+class Activity:
+    """The counters of all queues. ``deepened``: the queues that this turn has put to."""
+
+    def __init__(self, started_ms: int) -> None:
+        self._started_ms = started_ms
+        self._of: dict[str, QueueActivity] = {}
+        self.deepened: set[str] = set()
+
+    def put(self, q_name: str, now: int) -> None:
+        """Counts a message that was put, committed or not."""
+        activity = self._of.get(q_name) or self._begun(q_name)
+        activity.puts += 1
+        activity.last_put_ms = now
+        self.deepened.add(q_name)
+
+    def got(self, q_name: str, now: int) -> None:
+        """Counts a message that was got, committed or not."""
+        activity = self._of.get(q_name) or self._begun(q_name)
+        activity.gets += 1
+        activity.last_get_ms = now
+
+    def note_depth(self, q_name: str, depth: int) -> None:
+        """Notes how deep a queue is at the end of a turn that put to it."""
+        activity = self._of.get(q_name) or self._begun(q_name)
+        activity.high_q_depth = max(activity.high_q_depth, depth)
+
+    def of(self, q_name: str, depth: int) -> QueueActivity:
+        """Returns the counters of a queue that is so deep now."""
+        self.note_depth(q_name, depth)
+        return self._of[q_name]
+
+    def reset(self, q_name: str, depth: int, now: int) -> None:
+        """Counts anew from now on; when the last put and the last get were is kept."""
+        before = self.of(q_name, depth)
+        self._of[q_name] = QueueActivity(
+            since_ms=now, high_q_depth=depth, last_put_ms=before.last_put_ms, last_get_ms=before.last_get_ms
+        )
+
+    def forget(self, q_name: str) -> None:
+        """Forgets a queue that is deleted."""
+        self._of.pop(q_name, None)
+        self.deepened.discard(q_name)
+
+    def _begun(self, q_name: str) -> QueueActivity:
+        begun = self._of[q_name] = QueueActivity(since_ms=self._started_ms)
+        return begun

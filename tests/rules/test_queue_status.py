@@ -1,0 +1,154 @@
+"""DISPLAY QSTATUS and RESET QSTATS: the oldest message, and what went through each queue, on every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.worlds import STORES, World
+from trigmon.mq.calls import Backout, Clear, Commit, Delete, Get, GetMany, Put, PutMany, QueueStatus, Reserve
+from trigmon.mq.calls import ResetQueueStatistics as Reset
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.paging import all_rows
+from trigmon.mq.reasons import Reason
+from trigmon.qmgr.sessions import Identity
+
+SYNCPOINT = int(GetOption.SYNCPOINT)
+COUNTED = ("puts", "gets", "high_q_depth")
+
+
+@pytest.fixture(params=STORES)
+def world(request, tmp_path):
+    made = World(request.param, tmp_path)
+    made.define("Q", def_persistence="persistent")
+    made.handle = made.open("Q", OpenOption.INPUT_SHARED, OpenOption.BROWSE, OpenOption.OUTPUT)
+    yield made
+    made.end()
+
+
+def status(world, name="Q"):
+    (row,) = world.did(QueueStatus(q_name=name)).rows
+    return row
+
+
+def counted(world, name="Q"):
+    row = status(world, name)
+    return tuple(row[each] for each in COUNTED)
+
+
+def get(world, options=0, unit=0):
+    return world.do(Get(handle=world.handle, options=options, unit=unit))
+
+
+def test_a_queue_without_messages_has_no_oldest_and_nothing_went_through_it(world):
+    row = status(world)
+    assert {row[name] for name in (*COUNTED, "oldest_ms", "oldest_age_s", "last_put_ms", "last_get_ms")} == {0}
+    assert (row["open_input_count"], row["open_output_count"], row["max_q_depth"]) == (1, 1, 5000)
+    assert row["since_ms"] == world.qm.started_ms
+
+
+def test_the_oldest_message_is_the_one_that_was_put_first_whatever_its_priority(world):
+    first = world.clock.now()
+    world.put("Q", priority=1)
+    world.clock.advance(5_500)
+    world.put("Q", priority=9)
+    row = status(world)
+    assert (row["oldest_ms"], row["oldest_age_s"]) == (first, 5)
+    get(world)  # the one of priority 9
+    assert status(world)["oldest_ms"] == first
+    get(world)
+    assert status(world)["oldest_ms"] == 0
+
+
+def test_one_that_is_got_and_not_committed_or_put_and_not_committed_is_not_the_oldest(world):
+    world.put("Q")
+    get(world, SYNCPOINT, unit=1)
+    world.put("Q", as_="other", unit=1)
+    row = status(world)
+    assert (row["oldest_ms"], row["current_q_depth"], row["uncommitted_msgs"]) == (0, 1, 2)
+
+
+def test_puts_and_gets_are_counted_with_the_time_of_the_last_and_not_taken_back_by_a_backout(world):
+    world.did(PutMany(q_name="Q", bodies=[b"a", b"b", b"c"]))
+    put_ms = world.clock.now()
+    world.clock.advance(1000)
+    get(world, SYNCPOINT, unit=1)
+    world.did(Backout(unit=1))
+    row = status(world)
+    assert (row["puts"], row["gets"], row["high_q_depth"]) == (3, 1, 3)
+    assert (row["last_put_ms"], row["last_get_ms"]) == (put_ms, world.clock.now())
+    world.did(GetMany(handle=world.handle, count=10, options=SYNCPOINT, unit=2))
+    world.did(Commit(unit=2))
+    assert counted(world) == (3, 4, 3)
+
+
+def test_a_browse_a_clear_and_an_expiry_are_no_gets(world):
+    world.put("Q")
+    world.put("Q", expiry=1)
+    assert get(world, int(GetOption.BROWSE_FIRST)).data == b"m"
+    world.clock.advance(10_000)
+    world.lose("app")
+    world.did(Clear(q_name="Q"), "operator")
+    assert counted(world) == (2, 0, 2)
+
+
+def test_a_message_that_spark_reserves_is_got(world):
+    world.put("Q")
+    world.put("Q")
+    world.did(Reserve(handle=world.handle, consumer="JOB"))
+    assert counted(world)[:2] == (2, 2)
+
+
+def test_a_refused_put_is_not_counted_and_a_trigger_message_is(world):
+    initq = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+    world.define("P", "PROCESS", appl_id="/bin/true")
+    world.define(
+        "T",
+        process_name="P",
+        initiation_q_name=initq,
+        trigger_control="on",
+        trigger_type="every",
+        max_q_depth=1,
+    )
+    world.open(initq, OpenOption.INPUT_SHARED, as_="monitor")
+    world.put("T")
+    assert world.do(Put(q_name="T", data=b"x", descriptor=MessageDescriptor())).reason == Reason.Q_FULL
+    assert counted(world, "T") == (1, 0, 1)
+    assert counted(world, initq) == (1, 0, 1)
+
+
+def test_a_reset_answers_with_what_was_counted_and_counts_anew(world):
+    world.put("Q")
+    world.put("Q")
+    get(world)
+    world.clock.advance(60_000)
+    (row,) = world.did(Reset(q_name="Q"), "operator").rows
+    assert (tuple(row[each] for each in COUNTED), row["since_s"]) == ((2, 1, 2), 60)
+    row = status(world)
+    assert (tuple(row[each] for each in COUNTED), row["since_s"]) == ((0, 0, 1), 0)
+    assert row["last_put_ms"] and row["last_get_ms"]
+
+
+def test_who_is_no_administrator_may_look_and_not_reset(world):
+    world.sessions["plain"] = world.qm.connect(Identity(client_id="p", application="p", user="joe"))
+    assert world.did(QueueStatus(q_name="Q"), "plain").rows
+    assert world.do(Reset(q_name="Q"), "plain").reason == Reason.NOT_AUTHORIZED
+
+
+def test_counting_begins_with_the_queue_manager_and_with_the_queue(world):
+    world.put("Q")
+    world.restart()
+    assert counted(world) == (0, 0, 1)
+    world.did(Delete(object_type="QLOCAL", name="Q", purge=True), "operator")
+    world.define("Q")
+    assert counted(world) == (0, 0, 0)
+
+
+def test_queues_are_listed_by_generic_name_a_page_at_a_time(world):
+    for number in range(5):
+        world.define(f"PAGE.{number}")
+        world.put(f"PAGE.{number}")
+    world.define("PAGE.ALIAS", "QALIAS", base_q_name="Q")
+    rows = list(all_rows(world.did, QueueStatus(q_name="PAGE.*", limit=2)))
+    assert [row["name"] for row in rows] == [f"PAGE.{number}" for number in range(5)]
+    assert all(row["oldest_ms"] for row in rows)
