@@ -36,8 +36,9 @@ STAGES = {
         "trigmon.store.sqlite.store:SqliteStore.apply",
         "trigmon.store.sqlite.store:SqliteStore.end",
     ],
-    "sync: the commit, its pages and fdatasync": ["trigmon.store.sqlite.store:SqliteStore._commit"],
-    "sync: checkpoint": ["trigmon.store.sqlite.turn_log:TurnLog.checkpoint"],
+    "journal: the record, its write and its sync": ["trigmon.journal.journal:Journal.write"],
+    "database: commit without a sync": ["trigmon.store.sqlite.durable_turns:DurableTurns._commit"],
+    "database: sync and checkpoint": ["trigmon.store.sqlite.durable_turns:DurableTurns.rest"],
     "notes of what follows": [
         "trigmon.qmgr.follow_ups:Notes.note",
         "trigmon.qmgr.queue_history:Looks.note",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import pytest
 
+from trigmon.journal import records
 from trigmon.mq.calls import Call
 from trigmon.mq.replies import Reply
 from trigmon.qmgr.manager import Answer, QueueManager
@@ -17,25 +19,59 @@ from trigmon.rules.reservations import end_reservation
 from trigmon.server.call_queue import CallQueue
 from trigmon.store.sql import row_writes, statements
 from trigmon.store.sqlite import connection
+from trigmon.store.sqlite.durable_turns import DurableTurns
+from trigmon.store.sqlite.journal_file import VfsJournalFile
 from trigmon.store.sqlite.store import SqliteStore
 
 Patches = pytest.MonkeyPatch
 
 
 def _always(synchronous: str, number: int) -> Callable[[Patches], None]:
-    """Every commit with this setting, whatever it holds."""
+    """Every commit of the database with this setting: the journal is used again before the database is durable."""
 
     def plant(patches: Patches) -> None:
         pragmas = [("synchronous", synchronous, number) if p[0] == "synchronous" else p for p in connection.PRAGMAS]
         patches.setattr(connection, "PRAGMAS", tuple(pragmas))
 
-        def begin(self: SqliteStore, *, is_full: bool) -> None:
-            self.execute("BEGIN IMMEDIATE")
-            self._in_turn = True
+        def begin(self: DurableTurns, *, is_full: bool) -> None:
+            self._is_full = is_full
+            self._run("BEGIN IMMEDIATE")
+            self.is_open = True
 
-        patches.setattr(SqliteStore, "_begin_turn", begin)
+        patches.setattr(DurableTurns, "_begin", begin)
 
     return plant
+
+
+def _journal_without_sync(patches: Patches) -> None:
+    """A turn is answered when its record is written, and not when it is durable."""
+    patches.setattr(VfsJournalFile, "sync", lambda self: None)
+
+
+def _torn_record_is_taken(patches: Patches) -> None:
+    """A record counts though its entries do not match their sum: what they hold is taken as far as it can be read."""
+    right = records._record_at
+
+    def record_at(data: bytes, at: int, salt: int) -> records.Record | None:
+        found = right(data, at, salt)
+        if found is None and at + records.HEAD_SIZE <= len(data):
+            _, length, number, durable, _ = records._HEAD.unpack_from(data, at)
+            begin = at + records.HEAD_SIZE
+            found = records.Record(number, durable, data[begin : begin + length])
+        return found
+
+    patches.setattr(records, "_record_at", record_at)
+
+
+def _empty_before_the_sync(patches: Patches) -> None:
+    """A start empties the journal when all of it is in the database, which is not durable yet."""
+    right = DurableTurns.end_replay
+
+    def end_replay(self: DurableTurns, number: int) -> None:
+        right(self, number)
+        self.journal.clear()
+
+    patches.setattr(DurableTurns, "end_replay", end_replay)
 
 
 def _answer_before_commit(patches: Patches) -> None:
@@ -50,7 +86,7 @@ def _answer_before_commit(patches: Patches) -> None:
         right_begin(self)
 
     def end(self: SqliteStore) -> None:
-        self._release()
+        self.turns.end_call()
         owed.add(self)
 
     patches.setattr(SqliteStore, "begin", begin)
@@ -135,15 +171,13 @@ def _any_number(patches: Patches) -> None:
 
 def _answer_what_failed(patches: Patches) -> None:
     """The store failed, and the calls are answered as if it had not."""
-    right = SqliteStore._commit
+    right = DurableTurns._make_durable
 
-    def commit(self: SqliteStore) -> None:
-        try:
-            right(self)
-        except Exception:
-            self._must_sync = self.must_commit = False
+    def make_durable(self: DurableTurns, *, is_synced: bool) -> None:
+        with suppress(Exception):
+            right(self, is_synced=is_synced)
 
-    patches.setattr(SqliteStore, "_commit", commit)
+    patches.setattr(DurableTurns, "_make_durable", make_durable)
 
 
 class Mutant(NamedTuple):
@@ -159,8 +193,11 @@ TO_THE_END = """
 UPDATE message SET taken_by = NULL, backout_count = backout_count + 1, id = id + 400000000 WHERE taken_by = ?"""
 
 MUTANTS = (
-    Mutant("synchronous NORMAL", _always("NORMAL", 1), "power cuts", "lost"),
+    Mutant("synchronous NORMAL", _always("NORMAL", 1), "power cuts", "unreadable"),
     Mutant("synchronous OFF", _always("OFF", 0), "power cuts", "unreadable"),
+    Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
+    Mutant("a torn record is taken", _torn_record_is_taken, "power cuts", ""),
+    Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "power cuts", ""),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),
     Mutant("told before commit", _tell_before_commit, "power cuts", "told"),

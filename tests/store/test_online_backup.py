@@ -147,7 +147,7 @@ def test_one_whose_client_is_gone_is_ended(served):
 
 def test_a_disk_that_is_nearly_full_ends_it(served):
     begin(served)
-    served.store.is_short = True
+    served.store.turns.is_short = True
     while served.store.copy.is_held:
         served.put("Q", bytes(4000))
     refused = served.do(ReadBackup(offset=0), "backup")
@@ -224,7 +224,7 @@ def test_a_store_is_kept_with_its_log_and_a_log_without_its_database_is_not_take
     restored(backup, left, replace=True)
     assert bodies(left) == []
     (tmp_path / "S").mkdir()
-    for suffix in ("", "-wal"):
+    for suffix in ("", "-wal", "-turns"):
         (left / f"qm.db.replaced-1{suffix}").rename(tmp_path / "S" / f"qm.db{suffix}")
     assert bodies(tmp_path / "S") == [b"%d" % number for number in range(5)]
     (tmp_path / "T").mkdir()
@@ -284,7 +284,7 @@ def test_killed_anywhere_it_leaves_the_old_store_or_the_new_one_whole(served, tm
             break
     old.end()
     assert found == [[b"old"] * 9] + [[b"new"]] * (len(found) - 1)
-    assert len(found) == 6
+    assert len(found) == 7
 
 
 def test_a_damaged_backup_is_taken_only_if_that_is_accepted_and_the_start_salvages_it(served, tmp_path):

@@ -112,11 +112,20 @@ def test_a_missing_or_damaged_file_is_named(name, stopped, tmp_path):
     assert findings(directory)
 
 
-def test_a_log_that_lost_its_end_is_named(crashed, tmp_path):
+@pytest.mark.parametrize(("suffix", "left"), [("-wal", 70_000), ("-turns", 4_000), ("-turns", 10)])
+def test_a_log_or_a_journal_that_lost_its_end_is_named(crashed, tmp_path, suffix, left):
     directory = shutil.copytree(crashed, tmp_path / "QM1")
-    log = directory / "qm.db-wal"
-    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
-    assert any("turns that were acknowledged are missing" in finding for finding in findings(directory))
+    log = directory / f"qm.db{suffix}"
+    log.write_bytes(log.read_bytes()[:left])
+    named = "turns that were acknowledged are missing" if suffix == "-turns" else "cannot be read to its end"
+    assert any(named in finding for finding in findings(directory))
+
+
+def test_a_hole_in_the_journal_is_named(crashed, tmp_path):
+    directory = shutil.copytree(crashed, tmp_path / "QM1")
+    journal = directory / "qm.db-turns"
+    journal.write_bytes(journal.read_bytes()[:3000] + bytes(100) + journal.read_bytes()[3100:])
+    assert any("are missing in the journal" in finding for finding in findings(directory))
 
 
 def test_of_many_of_a_kind_the_first_are_named_and_the_rest_counted(stopped, tmp_path):

@@ -307,18 +307,20 @@ def test_a_queue_that_is_going_slice_by_slice_is_no_queue_again_where_another_is
 def killed(world, to):
     """The files as a killed process leaves them."""
     to.mkdir()
-    for name in ("qm.db", "qm.db-wal", "last_turn", "lock"):
+    for name in ("qm.db", "qm.db-wal", "qm.db-turns", "last_turn", "lock"):
         (to / name).write_bytes((world.directory / name).read_bytes())
     return to
 
 
-def test_a_log_that_is_gone_cut_or_changed_is_refused_until_the_loss_is_accepted(world, tmp_path):
+@pytest.mark.parametrize("suffix", ["-wal", "-turns"])
+def test_a_log_or_journal_that_is_gone_cut_or_changed_is_refused_until_the_loss_is_accepted(world, tmp_path, suffix):
+    missing = r"turns? that were acknowledged are missing.*--accept-loss|is empty|are missing in the journal"
     for number, damage in enumerate((lambda log: b"", lambda log: log[: len(log) // 2], changed_in_the_middle)):
         files = killed(world, tmp_path / f"k{number}")
-        log = files / "qm.db-wal"
-        log.write_bytes(damage(log.read_bytes()))
+        log = files / f"qm.db{suffix}"
+        log.write_bytes(damage(log.read_bytes().rstrip(b"\0")))
         for _ in range(2):
-            with pytest.raises(StoreLost, match=r"turns? that were acknowledged are missing.*--accept-loss|is empty"):
+            with pytest.raises(StoreLost, match=missing):
                 SqliteStore(files)
         said = []
         store = SqliteStore(files, accept_loss=True, tell=said.append)

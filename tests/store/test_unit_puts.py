@@ -103,8 +103,7 @@ def test_a_call_that_is_undone_behind_its_write_leaves_those_before_it(world):
     (unit_id,) = store._unit_puts.by_unit
     store.mark()
     store._will_write()
-    store._run_sql("SAVEPOINT call")
-    store._in_call = True
+    store.turns.begin_call()
     store._unit_puts.write(unit_id)
     assert rows(world) == (1, 1)
     store.undo()

@@ -91,7 +91,7 @@ class QueueManagerSetup:
         if self._disk is None or self._local is None:
             return
         with suppress(OSError):
-            self._local.is_short = self._disk.free() < NARROW
+            self._local.turns.is_short = self._disk.free() < NARROW
             if self._disk.puts_allowed():
                 self._local.spare.make()
 

@@ -67,6 +67,11 @@ class Groups:
         self.queues = {number for (number,) in self._execute(sql.QUEUES_WITH_GROUPS)}
         return list(self._execute(sql.GROUPS_TO_RECOVER)) if self.queues else []
 
+    def resume(self) -> None:
+        """Reads which queues have groups, and which units of work have put or got messages of groups."""
+        self.start()
+        self._units = {unit for (unit,) in self._execute(sql.UNITS_WITH_GROUPS)} if self.queues else set()
+
     def has_groups(self, queue: int) -> bool:
         """Returns whether this queue has, or had since the start, messages of groups or segments."""
         return queue in self.queues

@@ -64,7 +64,7 @@ class Leftovers:
 
         Writes the record even if it is empty, so that its loss can be detected.
         """
-        self._read_units()
+        self.load()
         for unit, left in self._units.items():
             for what, statement in _REST.items():
                 if what in left:
@@ -75,10 +75,11 @@ class Leftovers:
         """Reads the record again, as a call may have been undone; returns the numbers of deleted queues with rows."""
         self._queues = {number: None for number, name in names.items() if name.startswith(sql.DROPPED)}
         if self._units:
-            self._read_units()
+            self.load()
         return set(self._queues)
 
-    def _read_units(self) -> None:
+    def load(self) -> None:
+        """Reads the record of the units."""
         found = self._rows(sql.GET_META, (KEY,))
         self._know(json.loads(found[0][0]) if found else {})
 

@@ -187,8 +187,10 @@ def _return_reserved(store: RowStore, change: c.ReturnReserved) -> None:
 def _begin_unit(store: RowStore, change: c.BeginUnit) -> None:
     store.keep_ids_behind(change.unit_id)
     # Every ended unit of this connection has a recorded outcome. Before the first unit, or behind a gap, there is
-    # none, and a unit that was cut off could not be recognized without this record.
-    before = store.standing.connections[change.connection].unit_number
+    # none, and a unit that was cut off could not be recognized without this record. A replay of the journal knows no
+    # connections: the record changes nothing where there is one.
+    connection = store.standing.connections.get(change.connection)
+    before = 0 if connection is None else connection.unit_number
     if not before or before != change.number - 1:
         store.execute(sql.RECORD_BEFORE_FIRST, (change.client_id, change.number - 1, change.now))
         store.must_commit = True
@@ -231,7 +233,8 @@ def _drop_definition(store: RowStore, change: c.DropDefinition) -> None:
     if change.object_type is ObjectType.QLOCAL:
         number = store.numbers.pop(change.name)
         store.execute(sql.DROP_RESERVATIONS, (number,))
-        if store.leftovers or store.standing.queues[change.name].depth > SLICE:
+        facts = store.standing.queues.get(change.name)
+        if store.leftovers or facts is None or facts.depth > SLICE:
             store.leftovers.of_queue(number)
         else:
             store.execute(sql.CLEAR_QUEUE, (number,))

@@ -108,6 +108,9 @@ TAKEN_BY = """
 SELECT queue, group_id, msg_seq_number, msg_offset FROM message INDEXED BY message_taken_by
 WHERE taken_by = ? AND group_id IS NOT NULL"""
 QUEUES_WITH_GROUPS = "SELECT DISTINCT queue FROM message WHERE group_id IS NOT NULL"
+UNITS_WITH_GROUPS = """
+SELECT put_by FROM message INDEXED BY message_put_by WHERE put_by IS NOT NULL AND group_id IS NOT NULL
+UNION SELECT taken_by FROM message INDEXED BY message_taken_by WHERE taken_by IS NOT NULL AND group_id IS NOT NULL"""
 GROUPS_TO_RECOVER = """
 SELECT DISTINCT queue, group_id FROM message WHERE group_id IS NOT NULL AND (persistent = 0 OR taken_by IS NOT NULL)"""
 

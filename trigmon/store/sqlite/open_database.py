@@ -1,20 +1,25 @@
-"""Opens the database after checking that nothing acknowledged is missing: it exists and has the last durable turn."""
+"""Opens the database after checking that nothing acknowledged is missing: it and the journal have the last turn."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
 
+from trigmon.journal.records import NO_TAIL, Record, Tail
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import connect, create_schema, is_empty, upgrade
 from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.journal_file import SUFFIX as JOURNAL
 from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
 from trigmon.store.sqlite.turn_log import LastTurn, log_salt
 
@@ -24,10 +29,22 @@ _UNFIT = (*DAMAGE, apsw.SQLError)
 """Errors that show that the file is no database of trigmon any more."""
 
 
+TailOf = Callable[[int], Tail]
+"""Returns the journal's records behind a turn."""
+
+
+class Opened(NamedTuple):
+    """The database at this version's schema, the number of its last turn, and the journal's records behind that."""
+
+    db: apsw.Connection
+    turn: int
+    records: list[Record]
+
+
 def open_database(
-    path: Path, vfs: str | None, last: LastTurn, traces: list[str], tell: Tell, *, accept_loss: bool
-) -> tuple[apsw.Connection, int]:
-    """Returns the database at this version's schema, and the number of its last durable turn.
+    path: Path, vfs: str | None, last: LastTurn, tail_of: TailOf, traces: list[str], tell: Tell, *, accept_loss: bool
+) -> Opened:
+    """Opens the database.
 
     ``traces``: signs that a queue manager's database was here before. Raises StoreLost if acknowledged data is missing
     and ``accept_loss`` is not set; if it is, the rest is used and an unreadable file is moved aside. Raises what
@@ -40,13 +57,17 @@ def open_database(
         if Path(f"{path}-wal").exists():
             set_aside(path)
     try:
-        return _opened(path, vfs, last, traces, tell, accept_loss=accept_loss)
+        return _opened(path, vfs, last, tail_of, traces, tell, accept_loss=accept_loss)
     except (*_UNFIT, StoreBroken) as error:
         if isinstance(error, StoreBroken) and not isinstance(error.__cause__, _UNFIT):
             raise
         _accept(f"{path} is no database any more ({error})", tell, accept_loss)
-    tell(f"{path.name} is kept as {set_aside(path).name}, and a new one begins")
-    return _opened(path, vfs, last, traces, tell, accept_loss=accept_loss)
+    aside = set_aside(path)
+    tell(f"{path.name} is kept as {aside.name}, and a new one begins")
+    with suppress(OSError):
+        # The journal itself is open, and will be emptied.
+        shutil.copyfile(f"{path}{JOURNAL}", f"{aside}{JOURNAL}")
+    return _opened(path, vfs, last, tail_of, traces, tell, accept_loss=accept_loss)
 
 
 def _accept(missing: str, tell: Tell, is_accepted: bool) -> None:
@@ -56,8 +77,8 @@ def _accept(missing: str, tell: Tell, is_accepted: bool) -> None:
 
 
 def _opened(
-    path: Path, vfs: str | None, last: LastTurn, traces: list[str], tell: Tell, *, accept_loss: bool
-) -> tuple[apsw.Connection, int]:
+    path: Path, vfs: str | None, last: LastTurn, tail_of: TailOf, traces: list[str], tell: Tell, *, accept_loss: bool
+) -> Opened:
     # Opening the database may shorten its log, so the log is read first.
     salt = log_salt(path, vfs or "") if last.found.frames else 0
     db = connect(path, vfs)
@@ -65,7 +86,9 @@ def _opened(
         was_empty = is_empty(db)
         turn = 0 if was_empty else _turn_of(db, last, tell)
         missing = f"it is empty, and {', '.join(traces)} was left by a queue manager" if was_empty and traces else ""
-        missing = missing or _missing(db, turn, salt, last)
+        # What a journal changes in a database that is not there any more has nothing to stand on.
+        tail = NO_TAIL if was_empty else tail_of(turn)
+        missing = missing or tail.lost or _missing(db, turn + len(tail.records), salt, last)
         if missing:
             _accept(f"{path}: {missing}", tell, accept_loss)
         if last.is_unreadable or (not last.is_there and turn):
@@ -79,7 +102,7 @@ def _opened(
             raise StoreBroken(f"{path}: {error}") from error  # a full disk can pass
         raise
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    return db, turn
+    return Opened(db, turn, tail.records)
 
 
 def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
@@ -106,8 +129,8 @@ def _missing(db: apsw.Connection, turn: int, salt: int, last: LastTurn) -> str:
     if turn < acknowledged:
         since = _last_time(db) if turn else ""
         return (
-            f"the last {acknowledged - turn} of {acknowledged} turns that were acknowledged are missing{since}; its"
-            " log (-wal) was cut, damaged or removed, or an older copy was put in its place"
+            f"the last {acknowledged - turn} of {acknowledged} turns that were acknowledged are missing{since}; the"
+            " journal or the log (-wal) was cut, damaged or removed, or an older copy was put in its place"
         )
     if last.found.frames and salt in (0, last.found.salt):
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()

@@ -20,6 +20,7 @@ from trigmon.store.sqlite.backup_file import BackupError, BackupNote, Progress, 
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import connect, lock_directory
 from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.journal_file import SUFFIX as JOURNAL
 from trigmon.store.sqlite.salvage import DAMAGE, salvage, set_aside
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
 from trigmon.store.sqlite.turn_log import Stamp, make_durable
@@ -119,8 +120,9 @@ def finish_restore(path: Path, tell: Tell) -> None:
     if not restored.exists():
         return
     if path.exists():
-        tell(f"{path.name} as it was is kept as {set_aside(path, 'replaced').name}")
-    Path(f"{path}-wal").unlink(missing_ok=True)
+        tell(f"{path.name} as it was is kept as {set_aside(path, 'replaced', (JOURNAL, '-wal', '')).name}")
+    for suffix in ("-wal", JOURNAL):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
     stamp = path.parent / LAST_TURN
     if _beside(stamp, "restored").exists():
         _beside(stamp, "restored").rename(stamp)

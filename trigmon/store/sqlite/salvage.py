@@ -6,7 +6,7 @@ messages that are lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,13 +32,16 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, DAMAGE) or isinstance(error.__cause__, DAMAGE)
 
 
-def set_aside(path: Path, why: str = "damaged") -> Path:
-    """Renames a database and its log to a free name ``.damaged-N``, after ``why``; returns the new path."""
+def set_aside(path: Path, why: str = "damaged", suffixes: Sequence[str] = ("-wal", "")) -> Path:
+    """Renames a database, and the files of these suffixes, to a free name ``.damaged-N``, after ``why``.
+
+    Returns the new path.
+    """
     for number in count(1):
         aside = path.with_name(f"{path.name}.{why}-{number}")
         if not aside.exists() and not Path(f"{aside}-wal").exists():
             break
-    for suffix in ("-wal", ""):
+    for suffix in suffixes:
         if Path(f"{path}{suffix}").exists():
             Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
     return aside

@@ -1,13 +1,14 @@
-"""The store in a SQLite file: every turn is one transaction, every call a savepoint in it.
+"""The store in a SQLite file: its rows are written call by call, each call a savepoint.
 
-A turn without durable changes commits without a sync; its first change decides. Ids come from blocks: none is used
-again after a crash, and no put writes a counter to disk. After any SQLite error the outcome is unknown: StoreBroken is
-raised and the process ends.
+:class:`trigmon.store.sqlite.durable_turns.DurableTurns` makes a turn durable. Ids come from blocks: none is used again
+after a crash, and no put writes a counter to disk. After any SQLite error the outcome is unknown: StoreBroken is raised
+and the process ends.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,23 +16,30 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec.structs import replace
 
+from trigmon.journal.entries import SetMeta
+from trigmon.journal.journal import Journal
+from trigmon.journal.records import Record, UnknownVersionError
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.change import SYNCED, VOLATILE
+from trigmon.rules.model.change import STORED, SYNCED
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.base import durability_of
-from trigmon.store.port import StoreBroken
+from trigmon.store.port import StoreBroken, UnsupportedVersion
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import WRITE, row_of, stretches
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock, traces_in
+from trigmon.store.sqlite.durable_turns import DurableTurns
 from trigmon.store.sqlite.first_rows import first_rows
 from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.journal_file import VfsJournalFile
 from trigmon.store.sqlite.open_database import open_database
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
+from trigmon.store.sqlite.replay import replay
 from trigmon.store.sqlite.restoration import finish_restore
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
@@ -40,15 +48,13 @@ from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
 from trigmon.store.sqlite.unit_puts import UnitPuts
 
 FILE_NAME = "qm.db"
-MOST_DEFERRED = 1000
-"""So many turns, or writes, may wait in memory for a commit: no call should wait for the pages of a large unit."""
 
 
 class SqliteStore(RowStore):
     """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
 
-    ``is_short``: the disk is nearly full, so the log is kept short. ``spare`` is the reserve file. ``accept_loss``:
-    the store opens although acknowledged data is missing. ``tell`` is called with each report about damage and repair.
+    ``spare`` is the reserve file. ``accept_loss``: the store opens although acknowledged data is missing. ``tell`` is
+    called with each report about damage and repair.
     Raises DirectoryInUse, AnothersStore, UnsupportedVersion, StoreLost, StoreBroken.
     """
 
@@ -63,34 +69,50 @@ class SqliteStore(RowStore):
         self._lock = lock_directory(directory)
         self.spare = Spare(directory)
         self.spare.give_up_where_short()
-        self.is_short = False
         try:
             finish_restore(self._path, tell)
             self._last = LastTurn(directory, vfs or "")
-            traces = traces_in(directory, self._lock)
-            db, turn = open_database(self._path, vfs, self._last, traces, tell, accept_loss=accept_loss)
-            self._log = TurnLog(self._path, vfs, self._last, turn)
-            self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.prepare)
-            self._use(db)
+            self._journal = Journal(VfsJournalFile(self._path, vfs or ""), partial(secrets.randbits, 32))
+            self._log = TurnLog(self._path, vfs, self._last)
+            self.turns = DurableTurns(self._run_sql, self._journal, self._log, self._last)
+            self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.settle)
             super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
-            self._make_whole(everything=self._last.is_damaged)
+            self._unit_puts = UnitPuts(partial(_add_rows, self), self.keep_ids_behind, lambda: self.turns.in_call)
+            self._open_database(directory, accept_loss=accept_loss)
         except BaseException:
-            if hasattr(self, "_db"):
-                with suppress(apsw.Error):  # the first error is the cause, not an error of closing
-                    self._db.close(True)
-            if hasattr(self, "_last"):
-                self._last.close()
-            os.close(self._lock)
+            _close_files(self)
             raise
         self._closed: dict[str, str] = {}
-        self._unit_puts = UnitPuts(partial(_add_rows, self), self.keep_ids_behind, lambda: self._in_call)
         self._is_to_mend = False
-        self._is_full = True
-        self._must_sync = False
         self.must_commit = False
-        self._is_unsynced = False
-        self._deferred = 0
-        self._in_turn = self._in_call = False
+
+    def _open_database(self, directory: Path, *, accept_loss: bool) -> None:
+        traces = traces_in(directory, self._lock)
+        try:
+            opened = open_database(
+                self._path, self._vfs, self._last, self._journal.tail, traces, self._tell, accept_loss=accept_loss
+            )
+        except UnknownVersionError as error:
+            raise UnsupportedVersion(
+                f"{directory}: {error}: start the trigmon that wrote it, and stop it in order"
+            ) from error
+        self._use(opened.db)
+        self._make_whole(opened.turn, everything=self._last.is_damaged)
+        try:
+            self._replay(opened.turn, opened.records)
+        except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
+            if not is_damage(error) and not isinstance(error, WRONG_VALUES):
+                raise
+            _roll_back(self)
+            self._make_whole(opened.turn, everything=True)
+            self._replay(opened.turn, opened.records)
+
+    def _replay(self, turn: int, records: Sequence[Record]) -> None:
+        """Applies the journal's turns behind this one."""
+        if records:
+            self.turns.begin()
+            replay(self, records, self._tell)
+        self.turns.end_replay(turn + len(records))
 
     def _use(self, db: apsw.Connection) -> None:
         self._db = db
@@ -109,50 +131,50 @@ class SqliteStore(RowStore):
         except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
             if not is_damage(error) and not isinstance(error, WRONG_VALUES):
                 raise StoreBroken(f"{self._path}: {error}") from error
-            self._make_whole(everything=True)
+            self._make_whole(self._journal.number, everything=True)
             try:
                 first = self._take_up(q_mgr_name, now)
             except (apsw.Error, *WRONG_VALUES) as again:
                 raise StoreBroken(f"{self._path}: {again!r}") from again
+        self._journal.clear()
         self._last.set_damaged(False)
-        self._last.begin(self._log.turn)
+        self._last.begin(self._journal.number)
         if self._vfs is None:
             mark_lock(self._lock, q_mgr_name)
         return first
 
     def _take_up(self, q_mgr_name: str, now: int) -> int:
-        self._begin_turn(is_full=True)
+        self.turns.begin()
         try:
             first = self._recover(q_mgr_name, now)
-            self._commit()
+            self.turns.settle()
             self._load()
         except BaseException:
-            self._in_turn = False
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            _roll_back(self)
             raise
         return first
 
-    def _make_whole(self, *, everything: bool) -> None:
+    def _make_whole(self, turn: int, *, everything: bool) -> None:
         """Checks and repairs the database before the queue manager serves. Raises StoreBroken, StoreLost."""
-        db = whole(self._db, self._path, self._last, self._log.turn, self._tell, self._vfs, everything=everything)
+        db = whole(self._db, self._path, self._last, turn, self._tell, self._vfs, everything=everything)
         if db is not self._db:
             self._use(db)
 
     def keep_time(self, text: str, *, must: bool = False) -> bool:
         """See the port."""
-        if must and not self._in_turn:
-            self._begin_turn(is_full=False)
-        if self._in_turn:
+        if must:
+            self.turns.begin()
+        if self.turns.is_open:
             self._run_sql(sql.SET_META, ("own_time", text))
-        return self._in_turn
+            self.turns.add(SetMeta("own_time", text))
+        return self.turns.is_open
 
     def begin(self) -> None:
         """See the port. The transaction itself begins with the first write."""
 
     def mark(self) -> None:
         """See the port. The savepoint itself is set before the first write of a call that can be undone."""
-        self._release()
+        self.turns.end_call()
         if self._is_to_mend:
             self._mend()
         if self._unit_puts.before:
@@ -161,59 +183,29 @@ class SqliteStore(RowStore):
         self.ahead.mark()
 
     def prepare(self) -> None:
-        """Commits and syncs everything written so far; units of work in flight stay in flight."""
-        self._release()
+        """Makes everything so far durable; units of work in flight stay in flight, and have rows."""
+        self.turns.end_call()
         guarded(self._unit_puts.write_all)
-        if self._in_turn:
-            self._must_sync = True
-            self._commit()
-        elif self._is_unsynced:
-            self._sync()
+        self.turns.prepare()
 
     def undo(self) -> None:
         """See the port."""
-        if self._in_call:
-            self._run_sql("ROLLBACK TO call")
-            self._run_sql("RELEASE call")
-            self._in_call = False
+        if self.turns.undo_call():
             self._forget_call()
         self._unit_puts.undo()
         self.standing.undo()
         self.ahead.undo(self.standing.units)
 
     def end(self) -> None:
-        """See the port. What a crash undoes anyway waits for a later turn's commit: its pages are written once."""
-        self._release()
-        self._deferred += 1
-        if self._in_turn and (self.must_commit or self._deferred >= MOST_DEFERRED):
-            self._commit()
-            self._log.shorten(self.is_short)
-
-    def _commit(self) -> None:
-        self._in_turn = False
-        if self._is_full:
-            self._log.count(self._run_sql)
-        self._run_sql("COMMIT")
-        self._is_unsynced = not self._is_full
-        if self._is_full:
-            self._log.stamp()
-        if self._must_sync and self._is_unsynced:
-            self._sync()
-        self._must_sync = self.must_commit = False
-        self._deferred = 0
-
-    def _release(self) -> None:
-        """Ends the call: it cannot be undone any more."""
-        if self._in_call:
-            self._run_sql("RELEASE call")
-            self._in_call = False
+        """See the port. What a crash undoes anyway waits for a later turn's record."""
+        if self.must_commit:
+            self.turns.must_last(STORED)
+            self.must_commit = False
+        self.turns.end()
 
     def idle(self) -> None:
-        """See the port. Commits what waits, and moves the WAL into the file."""
-        if self._in_turn:
-            self._commit()
-        if self._log.pages:
-            self._log.checkpoint()
+        """See the port."""
+        self.turns.rest()
 
     def reusable_bytes(self) -> int:
         """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
@@ -221,11 +213,10 @@ class SqliteStore(RowStore):
 
     def close(self) -> None:
         """See the port."""
-        if self._in_turn:
-            self._commit()
         self.copy.end()
-        guarded(self._log.checkpoint)
+        guarded(self.turns.rest)
         self._last.sync()
+        self._journal.clear()
         guarded(self.abandon)
 
     def abandon(self) -> None:
@@ -233,6 +224,7 @@ class SqliteStore(RowStore):
         self._cursor.close(True)
         self._db.close(True)
         self._last.close()
+        self._journal.close()
         os.close(self._lock)
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
@@ -258,7 +250,7 @@ class SqliteStore(RowStore):
         if selection.unit_id:
             guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
         found = self._find(selection)
-        if found is None and self._in_call:
+        if found is None and self.turns.in_call:
             self._is_to_mend = True
             raise ObjectDamaged(f"{selection.q_name}: damage was found and is being repaired: try again")
         if found is None:
@@ -287,7 +279,7 @@ class SqliteStore(RowStore):
             if isinstance(error, StoreBroken) and not is_damage(error):
                 raise
             self._last.set_damaged(True)
-            if self._in_turn and is_damage(error):
+            if self.turns.has_written and is_damage(error):
                 raise StoreBroken(f"damage was found in the middle of a turn: {error}") from error
         return None
 
@@ -295,16 +287,14 @@ class SqliteStore(RowStore):
         """Commits and syncs the turn so far, then repairs what it can."""
         self._is_to_mend = False
         self.ahead.forget_all()
-        self.prepare()
+        self.turns.settle()
         for from_nothing in (False, True):
-            self._begin_turn(is_full=True)
+            self.turns.begin()
             try:
                 mend(self._db, self._tell, from_nothing=from_nothing)
-                self._commit()
+                self.turns.settle()
             except apsw.Error as error:
-                self._in_turn = False
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+                _roll_back(self)
                 if not isinstance(error, DAMAGE):
                     raise StoreBroken(str(error)) from error
                 self._tell(f"the indexes of the messages cannot be rebuilt in this way: {error}")
@@ -327,74 +317,69 @@ class SqliteStore(RowStore):
         for change in changes if self._closed else ():
             if isinstance(change, c.AddMessage) and change.q_name in self._closed:
                 raise ObjectDamaged(self._closed[change.q_name])
-        durability = durability_of(changes)
-        lasts = durability is SYNCED
-        self._must_sync = self._must_sync or lasts
-        self.must_commit = self.must_commit or durability is not VOLATILE
+        self.turns.must_last(durability_of(changes))
         try:
             for change in changes:
                 if type(change) in WRITE:
-                    if not self._in_turn:
-                        self._begin_turn(is_full=lasts)
-                    if can_be_undone and not self._in_call:
-                        self.execute("SAVEPOINT call")
-                        self._in_call = True
-                    due: c.AnyChange | None = change
-                    is_put = isinstance(change, c.AddMessage) and change.unit_id
-                    if is_put or self._unit_puts.by_unit:
-                        due = self._unit_puts.to_write(change, self.leftovers.at_once)
-                    if due is not None:
-                        WRITE[type(due)](self, due)
-                    self._deferred += 1
+                    if can_be_undone:
+                        self.turns.begin_call()
+                    else:
+                        self.turns.begin()
+                    self._write(change)
                     self.ahead.follow(change)
                 self.standing.follow(change)
         except Exception as error:
-            if self._in_call and not isinstance(error, apsw.Error):
+            if self.turns.in_call and not isinstance(error, apsw.Error):
                 raise  # the writes of this call are undone
             if is_damage(error):
                 self._last.set_damaged(True)  # the next start checks everything
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
+    def _write(self, change: c.AnyChange) -> None:
+        due: c.AnyChange | None = change
+        is_put = isinstance(change, c.AddMessage) and change.unit_id
+        if is_put or self._unit_puts.by_unit:
+            due = self._unit_puts.to_write(change, self.leftovers.at_once)
+        if due is not None:
+            WRITE[type(due)](self, due)
+            self.turns.add(due)
+
+    def keep_ids_behind(self, number: int) -> None:
+        """See :class:`RowStore`. The journal has the block, since a put of a unit of work is not in it yet."""
+        if number >= self._block_end:
+            super().keep_ids_behind(number)
+            self.turns.add(SetMeta("next_id", str(self._block_end)))
+
     def _will_write(self) -> None:
-        self.must_commit = True
-        if not self._in_turn:
-            guarded(partial(self._begin_turn, is_full=False))
+        guarded(self.turns.note_upkeep)
 
     def _keep_block(self, number: int) -> None:
-        self._must_sync = self.must_commit = True
-        if not self._in_turn:
-            self._begin_turn(is_full=True)
-        if not self._in_call:
-            self._run_sql("SAVEPOINT call")
-            self._in_call = True
+        self.turns.must_last(SYNCED)
+        self.turns.begin_call()
         self._block_end = 0
         self.keep_ids_behind(number)
-
-    def _begin_turn(self, *, is_full: bool) -> None:
-        """Begins the transaction of this turn, and of later turns as long as no commit is due.
-
-        ``is_full``: its commit is synced.
-        """
-        if is_full is not self._is_full:
-            self.execute("PRAGMA synchronous = FULL" if is_full else "PRAGMA synchronous = NORMAL")
-            self._is_full = is_full
-        self.execute("BEGIN IMMEDIATE")
-        self._in_turn = True
-
-    def _sync(self) -> None:
-        """Makes earlier commits without sync durable: the sync of a later commit covers them."""
-        try:
-            self._begin_turn(is_full=True)
-            self._log.count(self._run_sql)
-            self.execute("COMMIT")
-        except apsw.Error as error:
-            raise StoreBroken(f"the sync of a turn: {error}") from error
-        self._log.stamp()
-        self._in_turn = self._is_unsynced = False
 
 
 def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
     """Writes puts of a unit of work, or (0) committed ones."""
-    if not store._in_turn:
-        store._begin_turn(is_full=False)
+    store.turns.begin()
     store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
+    for put in puts:
+        store.turns.add(put if put.unit_id == unit_id else replace(put, unit_id=unit_id))
+
+
+def _roll_back(store: SqliteStore) -> None:
+    store.turns.forget()
+    if store._db.in_transaction:
+        store._db.execute("ROLLBACK")
+
+
+def _close_files(store: SqliteStore) -> None:
+    """Closes what a start that failed had opened."""
+    if hasattr(store, "_db"):
+        with suppress(apsw.Error):  # the first error is the cause, not an error of closing
+            store._db.close(True)
+    for name in ("_last", "_journal"):
+        if hasattr(store, name):
+            getattr(store, name).close()
+    os.close(store._lock)

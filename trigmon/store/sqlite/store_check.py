@@ -13,6 +13,7 @@ from zlib import crc32
 import apsw
 import msgspec
 
+from trigmon.journal.records import UnknownVersionError, tail_of
 from trigmon.mq.run import read_run
 from trigmon.store.port import DirectoryInUse, StoreBroken
 from trigmon.store.sql import statements as sql
@@ -21,6 +22,7 @@ from trigmon.store.sqlite.backup_file import BackupError, Progress, verify
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, is_whole, register
 from trigmon.store.sqlite.connection import identify, lock_directory
 from trigmon.store.sqlite.inspection import do_indexes_agree, errors_in, short
+from trigmon.store.sqlite.journal_file import SUFFIX as JOURNAL
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
@@ -133,7 +135,7 @@ def _checked(path: Path, flags: int, query: str, *, is_store: bool = False) -> I
             identify(db, path)
             register(db)
             if is_store:
-                yield from _missing_turns(db, path.parent / LAST_TURN)
+                yield from _missing_turns(db, path)
             yield from _contents(db)
         finally:
             db.close(True)
@@ -141,11 +143,21 @@ def _checked(path: Path, flags: int, query: str, *, is_store: bool = False) -> I
         yield f"{path.name} cannot be read to its end: {error}"
 
 
-def _missing_turns(db: apsw.Connection, file: Path) -> Iterator[str]:
+def _missing_turns(db: apsw.Connection, path: Path) -> Iterator[str]:
+    rows: list[Any] = db.execute(sql.GET_META, ("turn",)).fetchall()
+    turn = int(rows[0][0]) if rows else 0
+    with suppress(FileNotFoundError):
+        try:
+            tail = tail_of(Path(f"{path}{JOURNAL}").read_bytes(), turn)
+        except UnknownVersionError as error:
+            yield str(error)
+            return
+        if tail.lost:
+            yield tail.lost
+        turn += len(tail.records)
+    file = path.parent / LAST_TURN
     with suppress(FileNotFoundError):
         stamp = unpacked(file.read_bytes())
-        rows: list[Any] = db.execute(sql.GET_META, ("turn",)).fetchall()
-        turn = int(rows[0][0]) if rows else 0
         if stamp is None:
             yield f"{file.name} is damaged: whether turns are missing at the end is not known"
         elif stamp.turn > turn:

@@ -1,8 +1,8 @@
 """The durable turns of a SQLite store: their number, the pages of the write-ahead log (WAL), and checkpoints.
 
-The number of the last durable turn lies in the database and, by :class:`LastTurn`, in a small file beside it: so a log
-that lost its end is detected. The file is written after the sync of the turn and before any answer, and is not synced
-itself. A killed process leaves it intact; after a power cut it may be older, but never newer, than the database.
+The number of the last durable turn lies, by :class:`LastTurn`, in a small file beside the database: so a journal or a
+log that lost its end is detected. The file is written after the sync of the turn and before any answer, and is not
+synced itself. A killed process leaves it intact; after a power cut it may be older, but never newer, than the turns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -18,8 +17,6 @@ from zlib import crc32
 import apsw
 
 from trigmon.store.port import StoreBroken
-from trigmon.store.sql.row_writes import row_sum
-from trigmon.store.sqlite.checksums import SET_TURN
 from trigmon.store.sqlite.file_modes import keep_others_out
 
 CHECKPOINT_PAGES = 4096
@@ -157,18 +154,17 @@ def log_salt(database: Path, vfs: str = "") -> int:
 
 
 class TurnLog:
-    """Counts the turns of one database, and moves its WAL into the file.
+    """Moves the WAL of one database into the file.
 
-    ``turn``: the number of the last durable turn. ``pages``: the length of the WAL. ``synced_pages``: its length at the
-    last durable turn. ``is_held``: the database is being copied, and no checkpoint runs.
+    ``pages``: the length of the WAL. ``synced_pages``: its length at the last sync. ``is_held``: the database is being
+    copied, and no checkpoint runs.
     ``last`` is the file last_turn; ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
     """
 
-    def __init__(self, path: Path, vfs: str | None, last: LastTurn, turn: int) -> None:
+    def __init__(self, path: Path, vfs: str | None, last: LastTurn) -> None:
         self._path = path
         self._vfs = vfs
         self._last = last
-        self.turn = turn
         self.pages = self.synced_pages = 0
         self.is_held = False
 
@@ -178,27 +174,19 @@ class TurnLog:
         self.pages = self.synced_pages = 0
         db.set_wal_hook(self._note_pages)
 
-    def shorten(self, is_disk_nearly_full: bool) -> None:
-        """Moves the WAL into the file if it is long; on a nearly full disk also if the file is being copied."""
+    def is_long(self, is_disk_nearly_full: bool) -> bool:
+        """Returns whether the WAL is to be moved into the file; a nearly full disk ends the hold of that file."""
         if is_disk_nearly_full:
             self.is_held = False
-        if self.pages >= (SHORT_PAGES if is_disk_nearly_full else CHECKPOINT_PAGES):
-            self.checkpoint()
+        return not self.is_held and self.pages >= (SHORT_PAGES if is_disk_nearly_full else CHECKPOINT_PAGES)
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         self.pages = pages
         return apsw.SQLITE_OK
 
-    def count(self, run_sql: Callable[[str, tuple[object, ...]], None]) -> None:
-        """Writes the next turn's number, in its transaction."""
-        turn = self.turn + 1
-        run_sql(SET_TURN, (turn, row_sum("turn", turn)))
-        self.turn = turn
-
-    def stamp(self) -> None:
-        """Records the durable turn: a start that finds fewer turns reports the loss."""
+    def note_sync(self) -> None:
+        """Records that all of the WAL is durable."""
         self.synced_pages = self.pages
-        self._last.set_turn(self.turn)
 
     def checkpoint(self) -> None:
         """Moves the WAL into the file, unless that is being copied. Raises StoreBroken."""

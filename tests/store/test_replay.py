@@ -1,0 +1,233 @@
+"""A killed store's journal, replayed, gives the database that the queue manager had: every table, row by row."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.qmgr.test_stores_agree import Script, batches, large_ends, traffic
+from tests.store.test_store_repair import killed
+from tests.worlds import World
+from trigmon.journal import journal as journal_module
+from trigmon.journal.records import NO_HEADER
+from trigmon.mq.calls import Delete, Get, Open
+from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.store.port import StoreLost, UnsupportedVersion
+from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sqlite import durable_turns
+from trigmon.store.sqlite.checksums import ROWS
+from trigmon.store.sqlite.store import SqliteStore
+
+IN = OpenOption.INPUT_SHARED
+
+
+def content(store):
+    """Returns all rows; the number of the last turn is that of the last commit, and not yet written in a live store."""
+    tables = {name: sorted(store.rows(f"SELECT * FROM {name}"), key=repr) for name in ("message", *ROWS)}
+    tables["meta"] = [row for row in tables["meta"] if row[0] != "turn"]
+    return tables
+
+
+def replayed(directory, to):
+    """Returns all rows of the store that a kill would leave now, behind its replay and before its recovery."""
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir()
+    for name in ("qm.db", "qm.db-wal", "qm.db-turns", "last_turn", "lock"):
+        shutil.copyfile(directory / name, to / name)
+    store = SqliteStore(to)
+    found, number = content(store), store._journal.number
+    store.abandon()
+    return found, number
+
+
+def play_and_compare(seed, kind, steps, directory):
+    """Plays a random script; returns how many states were compared and how many had turns to replay."""
+    script = Script("sqlite", directory)
+    compared = with_replay = 0
+    for step in kind(seed, steps):
+        script.play([step])
+        store = script.world.store
+        assert isinstance(store, SqliteStore)
+        # What a crash undoes by itself has no record yet: it gets one, as it would behind 4 MiB of it.
+        assert store._journal.write(is_synced=False)
+        found, number = replayed(store._path.parent, directory / "killed")
+        assert found == content(store), (seed, compared, step)
+        assert number == store._journal.number
+        compared += 1
+        with_replay += bool(store.turns.is_open)
+    script.world.end()
+    return compared, with_replay
+
+
+@pytest.mark.parametrize("kind", [traffic, batches, large_ends], ids=lambda kind: kind.__name__)
+def test_it_equals_what_was_written_behind_every_step_of_random_scripts(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(Leftovers, "at_once", 3)
+    monkeypatch.setattr(durable_turns, "MOST_WAITING", 60)  # so that a replay begins in many places
+    compared, with_replay = play_and_compare(7, kind, 60, tmp_path)
+    assert compared > 60
+    assert with_replay > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_it_equals_what_was_written_behind_each_of_10000_steps(tmp_path, monkeypatch, part):
+    compared = 0
+    for seed in range(part * 100, part * 100 + 100):
+        monkeypatch.setattr(Leftovers, "at_once", 1 + seed % 4)
+        monkeypatch.setattr(durable_turns, "MOST_WAITING", 1 + seed % 50)
+        monkeypatch.setattr(journal_module, "SIZE", 64 << (10 + seed % 3))
+        home = tmp_path / str(seed)
+        home.mkdir()
+        compared += play_and_compare(seed, (traffic, batches, large_ends)[seed % 3], 30, home)[0]
+        shutil.rmtree(home)
+        if compared >= 1000:
+            return
+    pytest.fail(f"only {compared} states were compared")
+
+
+@pytest.fixture
+def world(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    made = World("sqlite", home)
+    made.define("Q", def_persistence="persistent")
+    yield made
+    made.qm.stop()
+
+
+def bodies(directory):
+    world = World("sqlite", directory)
+    handle, found = world.open("Q", IN), []
+    while hasattr(reply := world.do(Get(handle=handle)), "data"):
+        found.append(reply.data)
+    world.end()
+    return found
+
+
+def test_an_orderly_stop_leaves_an_empty_journal(world):
+    world.put("Q", b"kept")
+    world.restart()
+    world.qm.stop()
+    assert (world.directory / "qm.db-turns").read_bytes().startswith(NO_HEADER)
+    world.sessions.clear()
+    world._start()
+
+
+def test_a_journal_of_another_version_is_refused_by_name_and_left_as_it_is(world, tmp_path):
+    world.put("Q")
+    files = killed(world, tmp_path / "k")
+    path = files / "qm.db-turns"
+    path.write_bytes(path.read_bytes()[:8] + b"\x09" + path.read_bytes()[9:])
+    before = path.read_bytes()
+    with pytest.raises(UnsupportedVersion, match=r"version 9; this trigmon knows 1: start the trigmon that wrote it"):
+        SqliteStore(files)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_journal_of_another_version_is_used(world, tmp_path):
+    world.put("Q", b"kept")
+    world.store.idle()
+    world.qm.stop()
+    files = shutil.copytree(world.directory, tmp_path / "stopped")
+    path = files / "qm.db-turns"
+    path.write_bytes(NO_HEADER + b"of any format" + path.read_bytes()[80:])
+    assert bodies(files) == [b"kept"]
+    world.sessions.clear()
+    world._start()
+
+
+def test_a_missing_journal_of_a_killed_store_is_refused_until_the_loss_is_accepted(world, tmp_path):
+    world.put("Q", b"first")
+    world.store.idle()
+    world.put("Q", b"second")
+    files = killed(world, tmp_path / "k")
+    (files / "qm.db-turns").unlink()
+    with pytest.raises(StoreLost, match=r"the last 1 of \d+ turns that were acknowledged are missing.*the journal"):
+        SqliteStore(files)
+    store = SqliteStore(files, accept_loss=True)
+    store.open("QM1", 0)
+    store.close()
+    assert bodies(files) == [b"first"]
+
+
+def test_a_missing_journal_of_a_stopped_store_is_made_anew(world, tmp_path):
+    world.put("Q", b"kept")
+    world.qm.stop()
+    files = shutil.copytree(world.directory, tmp_path / "stopped")
+    (files / "qm.db-turns").unlink()
+    assert bodies(files) == [b"kept"]
+    world.sessions.clear()
+    world._start()
+
+
+def test_turns_behind_an_accepted_loss_are_not_mixed_with_those_that_were_lost(world, tmp_path):
+    for number in range(4):
+        world.put("Q", b"%d" % number)
+    files = killed(world, tmp_path / "k")
+    path = files / "qm.db-turns"
+    data = path.read_bytes()
+    at = data.index(b"turn", data.index(b"turn", data.index(b"turn") + 4) + 4)  # the third record
+    path.write_bytes(data[:at] + bytes(8) + data[at + 8 :])
+    with pytest.raises(StoreLost, match="are missing in the journal"):
+        SqliteStore(files)
+    store = SqliteStore(files, accept_loss=True)
+    store.open("QM1", 0)
+    store.abandon()
+    left = World("sqlite", files)
+    left.put("Q", b"later")
+    left.crash()
+    left.end()
+    found = bodies(files)
+    assert found[-1:] == [b"later"]
+    assert found[:-1] == [b"%d" % number for number in range(len(found) - 1)]
+    assert len(found) < 5
+
+
+def test_a_turn_that_does_not_fit_into_the_journal_lasts_as_any(world, monkeypatch):
+    monkeypatch.setattr(journal_module, "SIZE", journal_module.FIRST_SIZE)
+    world.put("Q", b"before")
+    world.put("Q", b"x" * 100_000)
+    world.put("Q", b"behind")
+    world.crash()
+    handle = world.open("Q", IN)
+    assert [len(world.did(Get(handle=handle)).data) for _ in range(3)] == [6, 100_000, 6]
+
+
+def test_a_deleted_queue_stays_deleted_with_its_messages(world):
+    world.define("LARGE", max_q_depth=9999, def_persistence="persistent")
+    for _ in range(3):
+        world.put("LARGE")
+    world.did(Delete(object_type="QLOCAL", name="LARGE", purge=True), "operator")
+    world.define("LARGE")
+    world.crash()
+    assert world.queue_depth("LARGE") == 0
+
+
+def test_numbers_of_puts_that_a_crash_backed_out_are_not_given_again_though_their_block_was_just_begun(world):
+    store = world.store
+    store._block_end = store.rows("SELECT max(id) FROM message")[0][0] or 0
+    lost = world.put("Q", unit=1).msg_id
+    handle = world.did(Open(object_name="Q", options=IN)).handle
+    world.put("Q", as_="other")
+    world.did(Get(handle=handle, options=GetOption.SYNCPOINT, unit=1))
+    world.crash()
+    assert world.put("Q").msg_id > lost
+
+
+def test_a_start_on_damage_repairs_and_then_replays(world, tmp_path):
+    for number in range(50):
+        world.put("Q", b"%d" % number)
+    world.store.idle()
+    world.put("Q", b"in the journal")
+    files = killed(world, tmp_path / "k")
+    path = Path(files / "qm.db")
+    data = bytearray(path.read_bytes())
+    at = data.index(b"in the journal") if b"in the journal" in data else len(data) - 3000
+    data[at] ^= 1
+    path.write_bytes(bytes(data))
+    store = SqliteStore(files)
+    store.open("QM1", 0)
+    store.close()
+    assert b"in the journal" in bodies(files)

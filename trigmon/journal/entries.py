@@ -1,0 +1,256 @@
+"""The entries of a record: the changes of a turn that a store writes to rows, by the name of the change.
+
+An entry has what the rows need and no more: of a message that is got its number, of a unit of work what ends with it.
+So applying the entries of a turn to the rows before it gives the rows behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from trigmon.mq.attributes import KINDS, AnyDefinition
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
+from trigmon.mq.enums import ObjectType, UnitOutcome
+from trigmon.mq.run import Run, decode_run, encode_run
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
+from trigmon.rules.model.stored_messages import StoredMessage
+
+_OUTSIDE_GROUPS = MessageDescriptor()
+_ARRAY = b"\xdd"
+"""MessagePack's mark of an array whose length follows in four bytes."""
+_encode_into = msgspec.msgpack.Encoder().encode_into
+_decode = msgspec.msgpack.decode
+
+
+class SetMeta(msgspec.Struct, frozen=True):
+    """A value of the store's own, such as the state of the clock, is written; no decision makes this change."""
+
+    key: str
+    value: str
+
+
+JournalChange = c.AnyChange | SetMeta
+
+
+class UnknownEntryError(Exception):
+    """A record holds something that this version does not know; the text names it."""
+
+
+class _Form(NamedTuple):
+    """How a kind of change is written: ``values`` is what is encoded, ``type`` what it is decoded as."""
+
+    values: Callable[[Any], object]
+    type: Any
+    change: Callable[..., JournalChange]
+
+
+Ref = tuple[int, str, int, MessageDescriptor | None]
+"""A message that has a row: its number, its queue, its priority, and its descriptor if it is of a group."""
+
+
+def _ref(message: StoredMessage) -> Ref:
+    descriptor = message.descriptor
+    return message.number, message.q_name, message.priority, None if descriptor.group_id == NO_ID else descriptor
+
+
+def _refs(messages: Iterable[StoredMessage]) -> tuple[Ref, ...]:
+    return tuple(map(_ref, messages))
+
+
+def _message(ref: Ref) -> StoredMessage:
+    number, q_name, priority, descriptor = ref
+    return StoredMessage(number, q_name, priority, True, descriptor or _OUTSIDE_GROUPS, b"")
+
+
+def _messages(refs: Iterable[Ref]) -> tuple[StoredMessage, ...]:
+    return tuple(map(_message, refs))
+
+
+def _plain(kind: type[JournalChange]) -> _Form:
+    """Returns the form of a change that is written as it is."""
+    return _Form(lambda change: (change,), tuple[kind], lambda change: change)  # type: ignore[valid-type]
+
+
+_Added = tuple[str, int, int, bool, MessageDescriptor, bytes, int, int, bool, bool]
+
+
+def _added(change: c.AddMessage) -> _Added:
+    return (
+        change.q_name,
+        change.number,
+        change.priority,
+        change.is_persistent,
+        change.descriptor,
+        change.data,
+        change.expires_ms,
+        change.unit_id,
+        change.is_held,
+        change.on_backout,
+    )
+
+
+_Counts = list[tuple[str, int, int]]
+_Ended = tuple[int, int, str, _Counts, _Counts, list[tuple[str, bool]], UnitOutcome, int, bool]
+
+
+def _ended(change: c.EndUnit) -> _Ended:
+    unit = change.unit
+    puts, gets = ([(*key, count) for key, count in of.items()] for of in (unit.puts, unit.gets))
+    held = [(held.q_name, held.on_backout) for held in unit.held]
+    number, client_id = unit.number, unit.client_id
+    return unit.unit_id, number, client_id, puts, gets, held, change.outcome, change.now, change.is_decided
+
+
+def _end(
+    unit_id: int,
+    number: int,
+    client_id: str,
+    puts: _Counts,
+    gets: _Counts,
+    held: list[tuple[str, bool]],
+    outcome: UnitOutcome,
+    now: int,
+    is_decided: bool,
+) -> c.EndUnit:
+    unit = UnitFacts(
+        unit_id,
+        number,
+        0,
+        client_id,
+        puts={(q_name, priority): count for q_name, priority, count in puts},
+        gets={(q_name, priority): count for q_name, priority, count in gets},
+        held=tuple(HeldTrigger(q_name, 0, None, on_backout) for q_name, on_backout in held),
+    )
+    return c.EndUnit(unit, outcome, now, is_decided=is_decided)
+
+
+def _definition(object_type: ObjectType, text: bytes) -> c.SetDefinition:
+    definition = cast("AnyDefinition", msgspec.json.decode(text, type=KINDS[object_type]))
+    return c.SetDefinition(object_type, definition)
+
+
+def _run(change: c.WriteRun) -> tuple[str, str, int, str | None]:
+    before = change.before
+    held = encode_run(before) if before is not None and before.is_held else None
+    return change.run_id, encode_run(change.run), change.ended_ms, held
+
+
+def _write_run(run_id: str, run: str, ended_ms: int, before: str | None) -> c.WriteRun:
+    held: Run | None = None if before is None else decode_run(before)
+    return c.WriteRun(run_id, decode_run(run), ended_ms, before=held)
+
+
+FORMS: dict[type[JournalChange], _Form] = {
+    c.AddMessage: _Form(_added, _Added, lambda *values: c.AddMessage(*values)),
+    c.TakeMessage: _Form(
+        lambda change: (_ref(change.message), change.unit_id),
+        tuple[Ref, int],
+        lambda ref, unit_id: c.TakeMessage(_message(ref), unit_id),
+    ),
+    c.RemoveMessage: _Form(
+        lambda change: (_ref(change.message),), tuple[Ref], lambda ref: c.RemoveMessage(_message(ref))
+    ),
+    c.SetAside: _Form(lambda change: (_ref(change.message),), tuple[Ref], lambda ref: c.SetAside(_message(ref))),
+    c.BeginUnit: _Form(
+        lambda change: (change.unit_id, change.number, change.client_id, change.now),
+        tuple[int, int, str, int],
+        lambda *values: c.BeginUnit(0, *values),
+    ),
+    c.CarryOver: _Form(
+        lambda change: (change.message.number, change.message.q_name, change.unit_id),
+        tuple[int, str, int],
+        lambda number, q_name, unit_id: c.CarryOver(Marked(number, q_name, 0, True, False), unit_id),
+    ),
+    c.SkipUnit: _Form(
+        lambda change: (change.number, change.client_id, change.outcome, change.now),
+        tuple[int, str, UnitOutcome, int],
+        lambda *values: c.SkipUnit(0, *values),
+    ),
+    c.EndUnit: _Form(_ended, _Ended, _end),
+    c.SetDefinition: _Form(
+        lambda change: (change.object_type, msgspec.json.encode(change.definition)),
+        tuple[ObjectType, bytes],
+        _definition,
+    ),
+    c.DropDefinition: _plain(c.DropDefinition),
+    c.DeleteLogically: _plain(c.DeleteLogically),
+    c.WriteRun: _Form(_run, tuple[str, str, int, str | None], _write_run),
+    c.DropRun: _plain(c.DropRun),
+    c.Serve: _plain(c.Serve),
+    c.Unserve: _plain(c.Unserve),
+    c.SetCause: _plain(c.SetCause),
+    c.SetPause: _plain(c.SetPause),
+    c.DropPause: _plain(c.DropPause),
+    c.ReserveMessages: _Form(
+        lambda change: (change.reservation, _refs(change.messages), change.first),
+        tuple[int, list[Ref], int],
+        lambda reservation, refs, first: c.ReserveMessages(reservation, _messages(refs), first),
+    ),
+    c.SetReservation: _plain(c.SetReservation),
+    c.SettleReserved: _Form(
+        lambda change: (_refs(change.messages),), tuple[list[Ref]], lambda refs: c.SettleReserved(_messages(refs))
+    ),
+    c.ReturnReserved: _Form(
+        lambda change: (_refs(change.messages), change.adds),
+        tuple[list[Ref], int],
+        lambda refs, adds: c.ReturnReserved(_messages(refs), adds),
+    ),
+    SetMeta: _plain(SetMeta),
+}
+"""The closed list: each change that a store writes to rows."""
+_NAMES = {kind: kind.__name__ for kind in FORMS}
+_BY_NAME = {kind.__name__: form for kind, form in FORMS.items()}
+
+
+class Entries:
+    """The entries of the turn so far, encoded."""
+
+    def __init__(self) -> None:
+        self._encoded = bytearray()
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    @property
+    def size(self) -> int:
+        """Returns the bytes of :meth:`encoded`."""
+        return 5 + len(self._encoded)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Returns where the next entry begins, for :meth:`cut`."""
+        return len(self._encoded), self._count
+
+    def add(self, change: JournalChange) -> None:
+        """Adds a change."""
+        kind = type(change)
+        _encode_into((_NAMES[kind], FORMS[kind].values(change)), self._encoded, -1)
+        self._count += 1
+
+    def cut(self, place: tuple[int, int]) -> None:
+        """Removes the entries from this place on: their changes were undone."""
+        size, self._count = place
+        del self._encoded[size:]
+
+    def encoded(self) -> bytes:
+        """Returns all of them, as a record holds them."""
+        return b"".join((_ARRAY, self._count.to_bytes(4, "big"), self._encoded))
+
+    def clear(self) -> None:
+        """Begins anew."""
+        self.cut((0, 0))
+
+
+def changes_in(entries: bytes) -> Iterator[JournalChange]:
+    """Yields the changes of a record. Raises UnknownEntryError."""
+    try:
+        for name, values in _decode(entries, type=list[tuple[str, msgspec.Raw]]):
+            form = _BY_NAME[name]
+            yield form.change(*cast("tuple[Any, ...]", _decode(values, type=form.type)))
+    except (KeyError, msgspec.MsgspecError) as error:
+        raise UnknownEntryError(f"the journal holds what this trigmon does not know ({error})") from error

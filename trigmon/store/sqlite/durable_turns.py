@@ -1,0 +1,177 @@
+"""The turns of a SQLite store: each is made durable by the journal, and many share one transaction of the database.
+
+The transaction is committed without a sync each :data:`MOST_WAITING` writes. The database is synced, and the journal
+begins anew, when the journal or the write-ahead log (WAL) is long, when no call waits, before a backup, and at the end.
+Where the disk is nearly full each turn is synced that way, so that nothing grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trigmon.journal.entries import JournalChange
+from trigmon.journal.journal import Journal
+from trigmon.rules.model.change import SYNCED, VOLATILE, Durability
+from trigmon.store.sql.row_writes import row_sum
+from trigmon.store.sqlite.checksums import SET_TURN
+from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
+
+MOST_WAITING = 1000
+"""So many turns, or writes, may wait in memory for a commit: no call should wait for the pages of a large unit."""
+MOST_BYTES = 4 << 20
+"""So many bytes of volatile changes may wait for their record."""
+
+
+class DurableTurns:
+    """The transaction, the journal and the log of one database.
+
+    ``run`` runs a statement and raises StoreBroken. ``last`` is the file last_turn. ``lasts``: how long the turn's most
+    durable change must last. ``is_short``: the disk is nearly full. ``has_written``: the turn has written something.
+    ``in_call``: the call can be undone.
+    """
+
+    def __init__(self, run: Callable[..., None], journal: Journal, log: TurnLog, last: LastTurn) -> None:
+        self._run = run
+        self.journal = journal
+        self.log = log
+        self._last = last
+        self.lasts: Durability = VOLATILE
+        self.is_short = False
+        self.is_open = self.in_call = False
+        self.has_written = False
+        self._is_full = True
+        self._is_unsynced = True
+        self._waiting = 0
+        self._call_began = journal.entries.place
+
+    def begin(self) -> None:
+        """Begins the transaction of this turn, and of later turns until a commit is due, unless it has begun."""
+        self.has_written = True
+        if not self.is_open:
+            self._begin(is_full=self.is_short)
+
+    def _begin(self, *, is_full: bool) -> None:
+        if is_full is not self._is_full:
+            self._run(f"PRAGMA synchronous = {'FULL' if is_full else 'NORMAL'}")
+            self._is_full = is_full
+        self._run("BEGIN IMMEDIATE")
+        self.is_open = True
+
+    def begin_call(self) -> None:
+        """Makes the call undoable from here on."""
+        self.begin()
+        if not self.in_call:
+            self._run("SAVEPOINT call")
+            self.in_call = True
+            self._call_began = self.journal.entries.place
+
+    def end_call(self) -> None:
+        """Ends the call: it cannot be undone any more."""
+        if self.in_call:
+            self._run("RELEASE call")
+            self.in_call = False
+
+    def undo_call(self) -> bool:
+        """Undoes the writes of the call; returns whether there were any."""
+        if not self.in_call:
+            return False
+        self._run("ROLLBACK TO call")
+        self._run("RELEASE call")
+        self.in_call = False
+        self.journal.entries.cut(self._call_began)
+        return True
+
+    def must_last(self, durability: Durability) -> None:
+        """Records that the turn has a change that must last so long."""
+        if durability > self.lasts:
+            self.lasts = durability
+
+    def add(self, change: JournalChange) -> None:
+        """Adds a change that was written to rows."""
+        self.journal.add(change)
+        self._waiting += 1
+
+    def end(self) -> None:
+        """Ends a turn: when this returns, it lasts as long as it must."""
+        self.end_call()
+        self.has_written = False
+        self._waiting += 1
+        if self.lasts is not VOLATILE or self.journal.entries.size > MOST_BYTES:
+            self._make_durable(is_synced=self.lasts is SYNCED)
+        if self.is_open and self._waiting >= MOST_WAITING:
+            self._commit()
+        if self.log.is_long(self.is_short):
+            self.rest()
+
+    def prepare(self) -> None:
+        """Makes everything so far durable."""
+        self.end_call()
+        if not self.journal.is_durable:
+            self._make_durable(is_synced=True)
+
+    def _make_durable(self, *, is_synced: bool) -> None:
+        self.lasts = VOLATILE
+        if self.is_short or not self.journal.write(is_synced=is_synced):
+            self.settle()
+        elif is_synced:
+            self._last.set_turn(self.journal.number)
+
+    def _commit(self) -> None:
+        """Commits the transaction without a sync; the journal has all of it."""
+        if not self.journal.write(is_synced=False):
+            self.settle()
+        elif self.is_open:
+            self._end_transaction(self.journal.number)
+
+    def _end_transaction(self, number: int) -> None:
+        self._run(SET_TURN, (number, row_sum("turn", number)))
+        self._run("COMMIT")
+        self.is_open = False
+        self._is_unsynced = not self._is_full
+        self._waiting = 0
+
+    def settle(self) -> None:
+        """Commits and syncs the database: nothing in the journal is needed any more."""
+        self.end_call()
+        number = self._synced(self.journal.number + 1)
+        self._last.set_turn(number)
+        self.journal.restart(number)
+
+    def _synced(self, number: int) -> int:
+        """Commits and syncs the database as of this turn; returns the number of its last turn."""
+        if self.is_open:
+            self._end_transaction(number)
+        if self._is_unsynced:
+            # What began without a sync is committed without one. The next transaction's sync covers all of the log; it
+            # needs a number of its own, since SQLite neither writes nor syncs what has not changed.
+            number += 1
+            self._begin(is_full=True)
+            self._end_transaction(number)
+        self.log.note_sync()
+        return number
+
+    def rest(self) -> None:
+        """Settles the database, and moves its log into the file."""
+        if self.is_open or self._is_unsynced or not self.journal.is_durable:
+            self.settle()
+        if self.log.pages:
+            self.log.checkpoint()
+
+    def end_replay(self, number: int) -> None:
+        """Commits what was replayed, up to this turn. The journal is still needed: :meth:`settle` makes it durable.
+
+        Also where nothing was replayed: a killed process leaves a database that has all turns and was not synced.
+        """
+        if self.is_open:
+            self._end_transaction(number)
+        self._is_unsynced = True
+        self.journal.restart(number)
+
+    def note_upkeep(self) -> None:
+        """Prepares for many writes that no call asked for: they are committed with this turn, without a sync."""
+        self.begin()
+        self._waiting += MOST_WAITING
+
+    def forget(self) -> None:
+        """Forgets the transaction: it was rolled back."""
+        self.is_open = self.in_call = False

@@ -1,0 +1,57 @@
+"""Replays a journal: applies to the database what its turns changed behind the last commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trigmon.journal.entries import SetMeta, UnknownEntryError, changes_in
+from trigmon.journal.records import Record
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.state import Standing
+from trigmon.store.port import UnsupportedVersion
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.row_writes import WRITE
+from trigmon.store.sqlite.inspection import Tell
+
+if TYPE_CHECKING:
+    from trigmon.store.sql.store import RowStore
+
+
+def replay(store: RowStore, records: Iterable[Record], tell: Tell) -> None:
+    """Writes the rows of these records, in the caller's transaction.
+
+    A change of a queue that is gone, as damage took it, is reported and left out. Raises UnsupportedVersion, and what
+    the database raises.
+    """
+    _read_rows(store)
+    try:
+        for record in records:
+            for change in changes_in(record.entries):
+                _write(store, change, tell)
+    except UnknownEntryError as error:
+        raise UnsupportedVersion(f"{error}: start the trigmon that wrote it, and stop it in order") from error
+
+
+def _read_rows(store: RowStore) -> None:
+    """Reads what the writes of changes need to know of the rows, before the store is opened."""
+    store.standing = Standing("")
+    store._read_numbers()
+    store.leftovers.load()
+    store.messages.groups.resume()
+    store.ledger.load(store.standing)
+    store._block_end = int(store._meta("next_id") or 0)
+
+
+def _write(store: RowStore, change: c.AnyChange | SetMeta, tell: Tell) -> None:
+    if isinstance(change, SetMeta):
+        store.execute(sql.SET_META, (change.key, change.value))
+        if change.key == "next_id":
+            store._block_end = int(change.value)
+        return
+    try:
+        WRITE[type(change)](store, change)
+    except KeyError as error:
+        tell(f"a change of the journal is left out, for queue {error} is lost")
+    if isinstance(change, c.SetCause):
+        store.standing.follow(change)  # the end of a process deletes its causes
