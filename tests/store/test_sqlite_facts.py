@@ -31,4 +31,5 @@ def test_facts_of_a_deep_queue_run_no_statement(world, call):
     verb.decide(call, facts, None, world.clock.now(), world.qm._ids)
     assert seen == []
     world.qm.turn([(session, 1, Put(q_name="Q"))])
+    world.store.idle()
     assert [statement for statement in seen if "INSERT INTO message" in statement]

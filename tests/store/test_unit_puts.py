@@ -30,7 +30,8 @@ def put(world, data=b"x", unit=1, as_="app", q_name="Q"):
 
 
 def rows(world):
-    """Returns the number of rows, and how many of them are uncommitted."""
+    """Returns the number of rows, committed messages that have none yet included, and how many are uncommitted."""
+    world.store._young.write_all()
     return world.store.rows("SELECT count(*), count(put_by) FROM message")[0]
 
 

@@ -25,13 +25,22 @@ MOST_BYTES = 4 << 20
 class DurableTurns:
     """The transaction, the journal and the log of one database.
 
-    ``run`` runs a statement and raises StoreBroken. ``last`` is the file last_turn. ``lasts``: how long the turn's most
-    durable change must last. ``is_short``: the disk is nearly full. ``has_written``: the turn has written something.
-    ``in_call``: the call can be undone.
+    ``run`` runs a statement and raises StoreBroken. ``write_rows`` writes the rows that are missing so far: a commit
+    needs all of them, since the journal is replayed from there. ``last`` is the file last_turn. ``lasts``: how long the
+    turn's most durable change must last. ``is_short``: the disk is nearly full. ``has_written``: the turn has written
+    rows of its own. ``in_call``: the call can be undone.
     """
 
-    def __init__(self, run: Callable[..., None], journal: Journal, log: TurnLog, last: LastTurn) -> None:
+    def __init__(
+        self,
+        run: Callable[..., None],
+        write_rows: Callable[[], None],
+        journal: Journal,
+        log: TurnLog,
+        last: LastTurn,
+    ) -> None:
         self._run = run
+        self._write_rows = write_rows
         self.journal = journal
         self.log = log
         self._last = last
@@ -42,11 +51,11 @@ class DurableTurns:
         self._is_full = True
         self._is_unsynced = True
         self._waiting = 0
+        self._settled = 0
         self._call_began = journal.entries.place
 
     def begin(self) -> None:
         """Begins the transaction of this turn, and of later turns until a commit is due, unless it has begun."""
-        self.has_written = True
         if not self.is_open:
             self._begin(is_full=self.is_short)
 
@@ -120,8 +129,9 @@ class DurableTurns:
         """Commits the transaction without a sync; the journal has all of it."""
         if not self.journal.write(is_synced=False):
             self.settle()
-        elif self.is_open:
-            self._end_transaction(self.journal.number)
+            return
+        self._write_rows()
+        self._end_transaction(self.journal.number)
 
     def _end_transaction(self, number: int) -> None:
         self._run(SET_TURN, (number, row_sum("turn", number)))
@@ -133,9 +143,11 @@ class DurableTurns:
     def settle(self) -> None:
         """Commits and syncs the database: nothing in the journal is needed any more."""
         self.end_call()
+        self._write_rows()
         number = self._synced(self.journal.number + 1)
         self._last.set_turn(number)
         self.journal.restart(number)
+        self._settled = number
 
     def _synced(self, number: int) -> int:
         """Commits and syncs the database as of this turn; returns the number of its last turn."""
@@ -152,7 +164,7 @@ class DurableTurns:
 
     def rest(self) -> None:
         """Settles the database, and moves its log into the file."""
-        if self.is_open or self._is_unsynced or not self.journal.is_durable:
+        if self.is_open or self.journal.entries or self.journal.number != self._settled:
             self.settle()
         if self.log.pages:
             self.log.checkpoint()

@@ -20,32 +20,31 @@ from msgspec.structs import replace
 
 from trigmon.journal.entries import SetMeta
 from trigmon.journal.journal import Journal
-from trigmon.journal.records import Record, UnknownVersionError
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import STORED, SYNCED
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.base import durability_of
-from trigmon.store.port import StoreBroken, UnsupportedVersion
+from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import WRITE, row_of, stretches
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
-from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock, traces_in
+from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock
 from trigmon.store.sqlite.durable_turns import DurableTurns
 from trigmon.store.sqlite.first_rows import first_rows
 from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.journal_file import VfsJournalFile
-from trigmon.store.sqlite.open_database import open_database
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
-from trigmon.store.sqlite.replay import replay
 from trigmon.store.sqlite.restoration import finish_restore
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
 from trigmon.store.sqlite.start_check import whole
+from trigmon.store.sqlite.store_start import open_and_replay, roll_back
 from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
 from trigmon.store.sqlite.unit_puts import UnitPuts
+from trigmon.store.sqlite.young_messages import YoungMessages
 
 FILE_NAME = "qm.db"
 
@@ -74,45 +73,18 @@ class SqliteStore(RowStore):
             self._last = LastTurn(directory, vfs or "")
             self._journal = Journal(VfsJournalFile(self._path, vfs or ""), partial(secrets.randbits, 32))
             self._log = TurnLog(self._path, vfs, self._last)
-            self.turns = DurableTurns(self._run_sql, self._journal, self._log, self._last)
+            self.turns = DurableTurns(self._run_sql, self._write_young, self._journal, self._log, self._last)
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.settle)
             super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
-            self._unit_puts = UnitPuts(partial(_add_rows, self), self.keep_ids_behind, lambda: self.turns.in_call)
-            self._open_database(directory, accept_loss=accept_loss)
+            self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self._is_call_undoable)
+            self._young = YoungMessages(partial(_add_rows, self, unit_id=0), self._is_call_undoable)
+            open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
             _close_files(self)
             raise
         self._closed: dict[str, str] = {}
         self._is_to_mend = False
         self.must_commit = False
-
-    def _open_database(self, directory: Path, *, accept_loss: bool) -> None:
-        traces = traces_in(directory, self._lock)
-        try:
-            opened = open_database(
-                self._path, self._vfs, self._last, self._journal.tail, traces, self._tell, accept_loss=accept_loss
-            )
-        except UnknownVersionError as error:
-            raise UnsupportedVersion(
-                f"{directory}: {error}: start the trigmon that wrote it, and stop it in order"
-            ) from error
-        self._use(opened.db)
-        self._make_whole(opened.turn, everything=self._last.is_damaged)
-        try:
-            self._replay(opened.turn, opened.records)
-        except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
-            if not is_damage(error) and not isinstance(error, WRONG_VALUES):
-                raise
-            _roll_back(self)
-            self._make_whole(opened.turn, everything=True)
-            self._replay(opened.turn, opened.records)
-
-    def _replay(self, turn: int, records: Sequence[Record]) -> None:
-        """Applies the journal's turns behind this one."""
-        if records:
-            self.turns.begin()
-            replay(self, records, self._tell)
-        self.turns.end_replay(turn + len(records))
 
     def _use(self, db: apsw.Connection) -> None:
         self._db = db
@@ -150,7 +122,7 @@ class SqliteStore(RowStore):
             self.turns.settle()
             self._load()
         except BaseException:
-            _roll_back(self)
+            roll_back(self)
             raise
         return first
 
@@ -179,6 +151,7 @@ class SqliteStore(RowStore):
             self._mend()
         if self._unit_puts.before:
             self._unit_puts.mark()
+        self._young.mark()
         self.standing.mark()
         self.ahead.mark()
 
@@ -193,6 +166,7 @@ class SqliteStore(RowStore):
         if self.turns.undo_call():
             self._forget_call()
         self._unit_puts.undo()
+        self._young.undo()
         self.standing.undo()
         self.ahead.undo(self.standing.units)
 
@@ -228,6 +202,7 @@ class SqliteStore(RowStore):
         os.close(self._lock)
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
+        self._young.write_all()
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
@@ -294,7 +269,7 @@ class SqliteStore(RowStore):
                 mend(self._db, self._tell, from_nothing=from_nothing)
                 self.turns.settle()
             except apsw.Error as error:
-                _roll_back(self)
+                roll_back(self)
                 if not isinstance(error, DAMAGE):
                     raise StoreBroken(str(error)) from error
                 self._tell(f"the indexes of the messages cannot be rebuilt in this way: {error}")
@@ -323,8 +298,6 @@ class SqliteStore(RowStore):
                 if type(change) in WRITE:
                     if can_be_undone:
                         self.turns.begin_call()
-                    else:
-                        self.turns.begin()
                     self._write(change)
                     self.ahead.follow(change)
                 self.standing.follow(change)
@@ -340,13 +313,26 @@ class SqliteStore(RowStore):
         is_put = isinstance(change, c.AddMessage) and change.unit_id
         if is_put or self._unit_puts.by_unit:
             due = self._unit_puts.to_write(change, self.leftovers.at_once)
-        if due is not None:
+        if due is None:
+            return
+        if not self._young.takes(due):
+            self.turns.begin()
+            self.turns.has_written = True
             WRITE[type(due)](self, due)
-            self.turns.add(due)
+        elif isinstance(due, c.AddMessage):
+            self.keep_ids_behind(due.number)
+        self.turns.add(due)
+
+    def _is_call_undoable(self) -> bool:
+        return self.turns.in_call
+
+    def _write_young(self) -> None:
+        guarded(self._young.write_all)
 
     def keep_ids_behind(self, number: int) -> None:
         """See :class:`RowStore`. The journal has the block, since a put of a unit of work is not in it yet."""
         if number >= self._block_end:
+            self.turns.begin()
             super().keep_ids_behind(number)
             self.turns.add(SetMeta("next_id", str(self._block_end)))
 
@@ -360,18 +346,20 @@ class SqliteStore(RowStore):
         self.keep_ids_behind(number)
 
 
+def _add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
+    """Adds the puts of a unit of work: with rows as uncommitted ones, or (0) as committed messages."""
+    if unit_id:
+        _add_rows(store, puts, unit_id)
+    for put in puts:
+        added = put if unit_id else replace(put, unit_id=0)
+        if not unit_id and not store._young.takes(added):
+            _add_rows(store, (added,), 0)
+        store.turns.add(added)
+
+
 def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
-    """Writes puts of a unit of work, or (0) committed ones."""
     store.turns.begin()
     store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
-    for put in puts:
-        store.turns.add(put if put.unit_id == unit_id else replace(put, unit_id=unit_id))
-
-
-def _roll_back(store: SqliteStore) -> None:
-    store.turns.forget()
-    if store._db.in_transaction:
-        store._db.execute("ROLLBACK")
 
 
 def _close_files(store: SqliteStore) -> None:

@@ -1,0 +1,60 @@
+"""The start of a SQLite store: opens its database, repairs it where needed, and replays its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from trigmon.journal.records import Record, UnknownVersionError
+from trigmon.store.port import StoreBroken, UnsupportedVersion
+from trigmon.store.sqlite.connection import traces_in
+from trigmon.store.sqlite.open_database import open_database
+from trigmon.store.sqlite.replay import replay
+from trigmon.store.sqlite.salvage import WRONG_VALUES, is_damage
+
+if TYPE_CHECKING:
+    from trigmon.store.sqlite.store import SqliteStore
+
+
+def open_and_replay(store: SqliteStore, directory: Path, *, accept_loss: bool) -> None:
+    """Opens the database of a store and applies the journal's turns that it does not have.
+
+    Raises AnothersStore, UnsupportedVersion, StoreLost, StoreBroken.
+    """
+    traces = traces_in(directory, store._lock)
+    try:
+        opened = open_database(
+            store._path, store._vfs, store._last, store._journal.tail, traces, store._tell, accept_loss=accept_loss
+        )
+    except UnknownVersionError as error:
+        raise UnsupportedVersion(
+            f"{directory}: {error}: start the trigmon that wrote it, and stop it in order"
+        ) from error
+    store._use(opened.db)
+    store._make_whole(opened.turn, everything=store._last.is_damaged)
+    try:
+        _replay(store, opened.turn, opened.records)
+    except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
+        if not is_damage(error) and not isinstance(error, WRONG_VALUES):
+            raise
+        roll_back(store)
+        store._make_whole(opened.turn, everything=True)
+        _replay(store, opened.turn, opened.records)
+
+
+def _replay(store: SqliteStore, turn: int, records: Sequence[Record]) -> None:
+    """Applies the journal's turns behind this one."""
+    if records:
+        store.turns.begin()
+        replay(store, records, store._tell)
+    store.turns.end_replay(turn + len(records))
+
+
+def roll_back(store: SqliteStore) -> None:
+    """Undoes the transaction of a store that is starting or being repaired."""
+    store.turns.forget()
+    if store._db.in_transaction:
+        store._db.execute("ROLLBACK")
