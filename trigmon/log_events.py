@@ -47,6 +47,14 @@ EVENT_NAMES = {
     "another monitor is gone, and its runs are taken over": "monitor_replaced",
     "trigger messages stay on the initiation queue": "trigger_messages_kept",
     "no trigger message can be taken": "trigger_get_failed",
+    # the metrics exporter
+    "metrics exporter started": "metrics_exporter_started",
+    "the metrics exporter cannot be started": "metrics_exporter_start_failed",
+    "the metrics exporter ended": "metrics_exporter_ended",
+    "the metrics exporter does not end and is killed": "metrics_exporter_killed",
+    "metrics are served": "metrics_served",
+    "metrics cannot be read": "metrics_not_read",
+    "metrics cannot be written": "metrics_not_written",
     # runs
     "run held": "run_held",
     "run cancelled": "run_cancelled",

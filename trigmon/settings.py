@@ -60,6 +60,13 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def _host_and_port(address: str | None) -> tuple[str, int] | None:
+    if address is None:
+        return None
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
 class QmgrSettings(_Section):
     """Section ``qmgr``: which queue manager it is."""
 
@@ -96,10 +103,7 @@ class ServerSettings(_Section):
     @property
     def tcp_address(self) -> tuple[str, int] | None:
         """Host and port of ``tcp``."""
-        if self.tcp is None:
-            return None
-        host, _, port = self.tcp.rpartition(":")
-        return host.removeprefix("[").removesuffix("]"), int(port)
+        return _host_and_port(self.tcp)
 
 
 class StoreSettings(_Section):
@@ -162,6 +166,21 @@ class RunsSettings(_Section):
         return None if self.keep_days is None else round(self.keep_days * 86_400_000)
 
 
+class MetricsSettings(_Section):
+    """Section ``metrics``: where metrics and health are to be read, and of which queues."""
+
+    listen: Address | None
+    textfile: str | None
+    interval_s: Seconds
+    queues: list[str]
+    max_queues: Annotated[int, Field(ge=0, le=1_000_000)]
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port of ``listen``."""
+        return _host_and_port(self.listen)
+
+
 class LogSettings(_Section):
     """Section ``log``: level and format."""
 
@@ -179,6 +198,7 @@ class Settings(_Section):
     monitor: MonitorSettings
     connect: ConnectSettings
     runs: RunsSettings
+    metrics: MetricsSettings
     log: LogSettings
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -209,7 +229,7 @@ KEYS: dict[str, Any] = {
 }
 """Every ``section.key`` and the type of its value."""
 
-PATHS = {"qmgr.data", "qmgr.definitions", "monitor.run_as_file", "monitor.secrets_directory"}
+PATHS = {"qmgr.data", "qmgr.definitions", "monitor.run_as_file", "monitor.secrets_directory", "metrics.textfile"}
 """Keys whose relative paths are meant from the file they stand in."""
 
 

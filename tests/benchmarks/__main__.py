@@ -24,6 +24,7 @@ from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
 from tests.benchmarks.on_postgres import per_second as per_second_there
 from tests.benchmarks.peers import peers_command
 from tests.benchmarks.restarting import Restarting
+from tests.benchmarks.scraping import Scraping
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
 from tests.postgres import Server
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
+    parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
@@ -76,6 +78,9 @@ def main() -> None:
             return
         if options.postgres:
             postgres(Path(directory), rounds, scale)
+            return
+        if options.scrapes:
+            scraping(Path(directory), rounds, 1_000 // scale, 1_000_000 // scale, 10.0 / scale)
             return
         if options.large_units:
             large_units.measured(Path(directory), 1_000_000 // scale)
@@ -202,6 +207,21 @@ def backing_up(directory: Path, rounds: int, many: int, seconds: float) -> None:
         it.end()
     title = f"99 of 100 puts of 16 clients take at most, {many:,} messages there"
     print("\n" + told(title, figures, against="without a backup", note="longest, ms"), flush=True)
+
+
+def scraping(directory: Path, rounds: int, queues: int, messages: int, seconds: float) -> None:
+    few, many = "10 queues, 10 messages", f"{queues:,} queues, {messages:,} messages"
+    with ExitStack() as stack:
+        there = {few: Scraping(directory / "few", 10, 10, seconds)}
+        stack.callback(there[few].end)
+        there[many] = Scraping(directory / "many", queues, messages, seconds)
+        stack.callback(there[many].end)
+        figures = in_turns(rounds, {name: it.scrape for name, it in there.items()}, "ms")
+        print(told("a scrape of the metrics", figures, against=few, note="queue manager's CPU, ms"), flush=True)
+        subjects = {"without scrapes": there[many].puts_alone, "a scrape a second": there[many].puts_beside}
+        figures = in_turns(rounds, subjects, "puts/s")
+    title = f"puts of one client, {many}"
+    print("\n" + told(title, figures, against="without scrapes", note="99 of 100 take at most, ms"), flush=True)
 
 
 def starting(directory: Path, rounds: int, scale: int) -> None:

@@ -39,6 +39,7 @@ COMMANDS = {
     "backup": "trigmon.cli.backup:backup",
     "restore": "trigmon.cli.backup:restore",
     "check": "trigmon.cli.check:check",
+    "metrics": "trigmon.cli.metrics:metrics",
     "dump": "trigmon.cli.dump:dump",
     "load": "trigmon.cli.dump:load",
     "config": "trigmon.cli.config:config",

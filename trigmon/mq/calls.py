@@ -319,9 +319,11 @@ class DisplayHandles(Call, frozen=True, array_like=True, kw_only=True, tag="disp
 class QueueStatus(Call, frozen=True, array_like=True, kw_only=True, tag="queue_status"):
     """DISPLAY QSTATUS of local queues by generic name, in the order of their names. Answered by Listing.
 
-    A row has name, current_q_depth, max_q_depth, open_input_count, open_output_count, uncommitted_msgs; when the oldest
-    message was put and how long ago (oldest_ms, oldest_age_s; 0: there is none); and what went through it, as counted
-    by this queue manager since since_ms, since_s seconds ago: puts, gets, high_q_depth, last_put_ms, last_get_ms.
+    A row has name, description, usage, definition_type, current_q_depth, max_q_depth, open_input_count,
+    open_output_count, uncommitted_msgs; when the oldest message was put and how long ago (oldest_ms, oldest_age_s; 0:
+    there is none); and what went through it, as counted by this queue manager since since_ms, since_s seconds ago:
+    puts, gets, high_q_depth, last_put_ms, last_get_ms; and how long got messages had been there, in microseconds, of
+    late and over a longer time (q_time_short_us, q_time_long_us; -1: none was got).
     """
 
     q_name: str = "*"
@@ -358,6 +360,15 @@ class EndConnection(Call, frozen=True, array_like=True, kw_only=True, tag="end_c
 
 class Status(Call, frozen=True, array_like=True, kw_only=True, tag="status"):
     """The queue manager at a glance. Answered by Values."""
+
+
+class Statistics(Call, frozen=True, array_like=True, kw_only=True, tag="statistics"):
+    """What this queue manager has counted since it started, for metrics. Answered by Values.
+
+    Its values: started_ms; calls; turns and commits (histograms of seconds: bounds, counts, sum); events, triggers by
+    occasion and refused_calls by reason; runs_in_progress by process, runs_ended (process, outcome, count),
+    run_durations and put_to_start (histograms by process); room (bytes of the disk, none on a database).
+    """
 
 
 class DisplayGroup(Call, frozen=True, array_like=True, kw_only=True, tag="display_group"):
@@ -640,6 +651,7 @@ AnyCall = (
     | DisplayConnections
     | EndConnection
     | Status
+    | Statistics
     | Explain
     | Pause
     | Resume

@@ -61,6 +61,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     # none, unset in records of releases that did not write it.
     process: dict[str, Any] | UnsetType | None = UNSET
     recorded_ms: int = 0  # when the trigger message was taken
+    triggered_ms: int = 0  # when the queue manager wrote it; 0 where a program did
     repeats: str = ""  # the run whose trigger message was put once more for this one
     attempt: int = 1  # which try of the same trigger message this is (queue manager, where it is a further one)
     retries: str = ""  # the queue manager: the run before it in the row of tries
@@ -141,6 +142,7 @@ class RunFields(TypedDict, total=False):
     verdict: list[str]
     process: dict[str, Any] | None
     recorded_ms: int
+    triggered_ms: int
     repeats: str
     attempt: int
     retries: str

@@ -44,7 +44,12 @@ def status_texts(row: Row) -> dict[str, str]:
     texts = {word: known.get(word, "") for word in STATUS_WORDS} | {"MSGAGE": str(row["oldest_age_s"])}
     for begin, ms in (("LPUT", row["last_put_ms"]), ("LGET", row["last_get_ms"])):
         texts |= _times(begin, ms) if ms else {}
-    return texts | {"MONQ": "LOW", "QTIME": " , ", "UNCOM": "NO" if texts["UNCOM"] == "0" else texts["UNCOM"]}
+    q_times = (f"{us}" if us >= 0 else " " for us in (row["q_time_short_us"], row["q_time_long_us"]))
+    return texts | {
+        "MONQ": "LOW",
+        "QTIME": ",".join(q_times),
+        "UNCOM": "NO" if texts["UNCOM"] == "0" else texts["UNCOM"],
+    }
 
 
 def connection_id(row: Row) -> str:

@@ -13,6 +13,7 @@ from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.replies import WasGot, WereGot
+from trigmon.qmgr.counters import Counters
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.manager_events import Event, MessageDamaged, TriggerMessageAvailable
 from trigmon.qmgr.queue_history import Activity, Looks
@@ -26,7 +27,7 @@ from trigmon.rules.triggers.extensions import watches_the_clock
 
 
 class Notes:
-    """The notes of one queue manager. ``sessions`` to ``activity`` are the manager's own.
+    """The notes of one queue manager. ``sessions`` to ``counters`` are the manager's own.
 
     ``events``: to be reported once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
@@ -41,6 +42,7 @@ class Notes:
         scan: Scan,
         looks: Looks,
         activity: Activity,
+        counters: Counters,
     ) -> None:
         self._q_mgr_name = q_mgr_name
         self._sessions = sessions
@@ -48,6 +50,7 @@ class Notes:
         self._scan = scan
         self._looks = looks
         self._activity = activity
+        self._counters = counters
         # The same as woken by unit of work, until that is committed.
         self._coming: dict[int, dict[str, Came]] = {}
         self.events: list[Event] = []
@@ -68,10 +71,10 @@ class Notes:
             if isinstance(change, c.AddMessage):
                 self._activity.put(change.q_name, now)
             elif is_get and isinstance(change, c.TakeMessage | c.RemoveMessage):
-                self._activity.got(change.message.q_name, now)
+                self._activity.got(change.message.q_name, change.message.descriptor.put_ms, now)
             elif isinstance(change, c.ReserveMessages):
                 for message in change.messages:
-                    self._activity.got(message.q_name, now)
+                    self._activity.got(message.q_name, message.descriptor.put_ms, now)
             self._note_change(change)
 
     def _note_change(self, change: c.AnyChange) -> None:
@@ -118,6 +121,9 @@ class Notes:
             self._looks.forget(change.name)
             self._activity.forget(change.name)
 
+    def _note_run(self, change: c.WriteRun) -> None:
+        self._counters.written(change)
+
     def _note_damaged(self, change: c.SetAside) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))
 
@@ -135,6 +141,7 @@ _NOTES: dict[type[c.AnyChange], Callable[[Notes, Any], None]] = {
     c.EndUnit: Notes._note_unit,
     c.SetDefinition: Notes._note_definition,
     c.DropDefinition: Notes._note_dropped,
+    c.WriteRun: Notes._note_run,
     c.SetAside: Notes._note_damaged,
     handle_changes.DropConnection: Notes._note_gone,
 }

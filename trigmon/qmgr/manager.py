@@ -19,6 +19,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.client_backup import Backups
 from trigmon.qmgr.clock import Clock
+from trigmon.qmgr.counters import Counters
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
@@ -81,7 +82,8 @@ class QueueManager:
         self._looks = Looks()
         scan = Scan()
         self._activity = Activity(self.started_ms)
-        self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity)
+        self.counters = Counters()
+        self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity, self.counters)
         self._moved = MovedQueues(self, store, self._notes)
         self._is_in_group = store.is_in_group
         self.backups = Backups(store, clock, self._sessions)
@@ -150,6 +152,7 @@ class QueueManager:
         Raises StoreBroken: then the outcome is unknown and nothing may be answered any more.
         """
         answers: list[Answer] = []
+        began_s = self.counters.timer()
         self._room = SLICE
         self._store.begin()
         upkeep()
@@ -167,9 +170,12 @@ class QueueManager:
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
         self._note_depths()
+        committing_s = self.counters.timer()
         self._store.end()
+        self.counters.turned(len(requests), began_s, committing_s)
         events, self._notes.events = self._notes.events, []
         for event in events:
+            self.counters.happened(event)
             if type(event) not in self._telling.ignored:
                 self._telling.tell(event)
         late, self._late = self._late, []
@@ -245,7 +251,8 @@ class QueueManager:
         backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, self._activity, end)
+        activity, figures = self._activity, self.counters.figures
+        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, activity, end, figures)
 
     def _end_session(self, by: Session, connection: int) -> None:
         if (ended := self._sessions.get(connection)) is not None:
@@ -253,6 +260,7 @@ class QueueManager:
 
     def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
         self._store.undo()
+        self.counters.refused(int(error.reason))
         put_unit = VERBS[type(call)].put_unit
         if put_unit is not None and (unit := put_unit(call)):
             self._store.apply([c.NoteRefused(session.connection, unit)], False)

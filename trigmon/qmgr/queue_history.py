@@ -7,6 +7,7 @@ sentences are made when ``explain`` asks. The counters begin at zero with the pr
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.calls import Call
 from trigmon.mq.explanation import Looked
@@ -21,6 +22,10 @@ from trigmon.rules.model.situation import Happened
 from trigmon.rules.model.verdict import Verdict
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations
+
+SHORT, LONG = 8, 64
+"""About how many messages a queue's moving averages (QTIME) are of."""
+MOST_Q_TIME_US = 999_999_999
 
 
 class _Look(msgspec.Struct):
@@ -152,11 +157,16 @@ class Activity:
         activity.last_put_ms = now
         self.deepened.add(q_name)
 
-    def got(self, q_name: str, now: int) -> None:
-        """Counts a message that was got, committed or not."""
+    def got(self, q_name: str, put_ms: int, now: int) -> None:
+        """Counts a message that was got, committed or not, and how long it had been on the queue."""
         activity = self._of.get(q_name) or self._begun(q_name)
         activity.gets += 1
         activity.last_get_ms = now
+        # PutTime may be any that a program set.
+        q_time_us = min(max(0, now - put_ms) * 1000, MOST_Q_TIME_US)
+        short, long = activity.q_time_short_us, activity.q_time_long_us
+        activity.q_time_short_us = q_time_us if short < 0 else short + (q_time_us - short) // SHORT
+        activity.q_time_long_us = q_time_us if long < 0 else long + (q_time_us - long) // LONG
 
     def note_depth(self, q_name: str, depth: int) -> None:
         """Notes how deep a queue is at the end of a turn that put to it."""
@@ -169,11 +179,8 @@ class Activity:
         return self._of[q_name]
 
     def reset(self, q_name: str, depth: int, now: int) -> None:
-        """Counts anew from now on; when the last put and the last get were is kept."""
-        before = self.of(q_name, depth)
-        self._of[q_name] = QueueActivity(
-            since_ms=now, high_q_depth=depth, last_put_ms=before.last_put_ms, last_get_ms=before.last_get_ms
-        )
+        """Counts anew from now on; when the last put and the last get were, and the queue times, are kept."""
+        self._of[q_name] = replace(self.of(q_name, depth), since_ms=now, high_q_depth=depth, puts=0, gets=0)
 
     def forget(self, q_name: str) -> None:
         """Forgets a queue that is deleted."""

@@ -81,10 +81,14 @@ def _with_counters(row: dict[str, Any], manager: ManagerState) -> dict[str, Any]
 
 
 def _row(queue: QueueFacts, oldest_ms: int) -> dict[str, Any]:
+    definition = queue.definition
     return {
-        "name": queue.definition.name,
+        "name": definition.name,
+        "description": definition.description,
+        "usage": definition.usage.name.lower(),
+        "definition_type": definition.definition_type.name.lower(),
         "current_q_depth": queue.depth,
-        "max_q_depth": queue.definition.max_q_depth,
+        "max_q_depth": definition.max_q_depth,
         "open_input_count": queue.readers,
         "open_output_count": queue.open_output_count,
         "uncommitted_msgs": queue.uncommitted_puts + queue.uncommitted_gets,

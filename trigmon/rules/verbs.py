@@ -149,6 +149,7 @@ from trigmon.rules.runs.run_ledger import (
     runs_limit,
 )
 from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_shared, decide_record_judged
+from trigmon.rules.statistics import complete_statistics, decide_statistics
 from trigmon.rules.triggered_runs import decide_get_many
 
 # Each function names the types of its call and its facts; tests/rules/test_verbs.py holds that it gets these facts.
@@ -328,6 +329,7 @@ VERBS: dict[type[calls.Call], Verb] = {
         _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
     ),
     calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
+    calls.Statistics: Verb(_nothing, decide_statistics, complete=complete_statistics, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),

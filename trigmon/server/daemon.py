@@ -22,6 +22,7 @@ from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.arrivals import Arrivals
 from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
+from trigmon.server.daemon_children import ChildProcess, children_of
 from trigmon.server.event_log import Logged
 from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
@@ -29,7 +30,6 @@ from trigmon.server.exit_status import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.group_duties import Duties
 from trigmon.server.listeners import Acceptor, UnixListener, is_local, open_to_all, tcp_listener
 from trigmon.server.listeners import where as address_of
-from trigmon.server.monitor_process import MonitorProcess
 from trigmon.server.peer_identity import Authority
 from trigmon.server.queue_manager_setup import QueueManagerSetup
 from trigmon.server.store_setup import where
@@ -92,6 +92,17 @@ class Daemon:
         # First of all: a daemon that is asked to stop while it starts stops in order as soon as it has started.
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._asked_to_stop, number)
+        child, exporter = children_of(self._settings, self._log, with_monitor=self._with_monitor)
+        # It reports a queue manager that waits for its database, too, and one that stops.
+        if exporter:
+            exporter.start()
+        try:
+            return await self._serve(child)
+        finally:
+            if exporter:
+                await exporter.stop()
+
+    async def _serve(self, child: ChildProcess | None) -> int:
         manager = await self._setup.take_up(self._over, self._away)
         if manager is None:
             self._log.info("stopped", exit_status=STOPPED)
@@ -107,7 +118,6 @@ class Daemon:
             raise
         timers = self._begin_life()
         self._acceptor.start()
-        child = MonitorProcess(self._settings, self._log) if self._with_monitor else None
         if child:
             child.start()
         self._say_ready()
@@ -305,7 +315,7 @@ class Daemon:
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)
 
-    async def _end(self, status: int, child: MonitorProcess | None) -> int:
+    async def _end(self, status: int, child: ChildProcess | None) -> int:
         """Lets go of everything, in order: the sockets, the monitor while it can still speak to us, the clients.
 
         The exit status: the store may fail at its very end, too.

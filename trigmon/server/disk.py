@@ -48,6 +48,11 @@ class DiskReserve:
                 self._on_change(allowed, free)
         return self._allowed
 
+    @property
+    def reserve(self) -> int:
+        """The bytes that must be free for a put."""
+        return self._reserve
+
     def free(self) -> int:
         """Returns bytes a user without privileges may still write."""
         found = os.statvfs(self._directory)

@@ -6,6 +6,7 @@ It is taken up once; by a member of a group again whenever the group was lost. W
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -23,7 +24,7 @@ from trigmon.server.startup_calls import apply_definitions
 from trigmon.server.store_setup import KeptStore, Patience, open_directory, open_group, open_schema, where
 from trigmon.settings import Settings
 from trigmon.store.port import AnothersStore, Fenced, Lost, Store, StoreBroken, StoreLost
-from trigmon.store.sqlite.store import SqliteStore
+from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
 
 if TYPE_CHECKING:
     from trigmon.store.postgres.group.membership import PostgresMembership
@@ -95,6 +96,16 @@ class QueueManagerSetup:
             if self._disk.puts_allowed():
                 self._local.spare.make()
 
+    def _room(self) -> dict[str, int]:
+        """Returns the bytes of the disk and of the store's files; nothing for a database elsewhere."""
+        room: dict[str, int] = {}
+        if self._disk is not None:
+            with suppress(OSError):
+                directory = self._settings.qmgr.directory
+                room["store_bytes"] = sum(path.stat().st_size for path in directory.glob(f"{FILE_NAME}*"))
+                room |= {"free_bytes": self._disk.free(), "reserve_bytes": self._disk.reserve}
+        return room
+
     async def _open(self, patience: Patience) -> KeptStore | None:
         """Returns the own store (``_store`` adds the group's half); None when it is over before."""
         settings = self._settings
@@ -143,6 +154,7 @@ class QueueManagerSetup:
             manager = QueueManager(
                 settings.qmgr.name, self._store, self.clock, self._event_log, self._puts_allowed, keep
             )
+            manager.counters.timer, manager.counters.room = time.perf_counter, self._room
             try:
                 made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
             except CannotStart:

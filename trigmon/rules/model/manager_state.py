@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -27,6 +27,8 @@ class QueueActivity(msgspec.Struct):
     """What went through a queue since ``since_ms``; 0 where there was no put, or no get.
 
     What was counted is not taken back by a backout, as in MQ. ``high_q_depth`` is the most at the end of a turn.
+    ``q_time_short_us`` and ``q_time_long_us`` are how long got messages had been on the queue: microseconds, moving
+    averages of about the last 8 and the last 64 messages; -1 before the first get.
     """
 
     since_ms: int
@@ -35,6 +37,8 @@ class QueueActivity(msgspec.Struct):
     high_q_depth: int = 0
     last_put_ms: int = 0
     last_get_ms: int = 0
+    q_time_short_us: int = -1
+    q_time_long_us: int = -1
 
 
 class Activities(Protocol):
@@ -60,3 +64,4 @@ class ManagerState(msgspec.Struct, frozen=True):
     backup: Backup  # of the connection that calls
     activity: Activities
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
+    figures: Callable[[], dict[str, Any]]  # what was counted since the start (trigmon.qmgr.counters)

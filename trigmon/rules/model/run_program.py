@@ -20,7 +20,15 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.stored_messages import StoredMessage
 
 FIXED = (
-    *(*TriggerMessage.__struct_fields__, "process", "initiation_q", "occasion", "verdict", "recorded_ms"),
+    *(
+        *TriggerMessage.__struct_fields__,
+        "process",
+        "initiation_q",
+        "occasion",
+        "verdict",
+        "recorded_ms",
+        "triggered_ms",
+    ),
     *("repeats", "attempt", "retries", "joins", "cancelled_by", "cancelled_ms", "cancel_reason"),
 )
 """What a monitor does not change in a record."""

@@ -124,6 +124,17 @@ def has_failed(run: Run, process: Process) -> bool:
     return run.outcome.exit_status != 0
 
 
+def outcome_word(run: Run) -> str:
+    """Returns how an ended run ended, in one word: the label of its metrics."""
+    if run.state == RunState.EXITED:
+        if run.outcome.exit_status == 0:
+            return "succeeded"
+        return "stopped" if run.outcome.was_stopped else "failed"
+    if run.state == RunState.FAILED:
+        return "not_started"
+    return run.state if run.state in (RunState.CANCELLED, RunState.JOINED) else "unknown"
+
+
 def _is_waited_for(process: Process, facts: RunFacts) -> bool:
     """Returns whether a waiting run does what a further try would: each trigger message of EVERY has its own."""
     return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)

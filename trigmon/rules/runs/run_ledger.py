@@ -214,12 +214,14 @@ def repeated(descriptor: MessageDescriptor) -> str:
 
 
 def cause_of(descriptor: MessageDescriptor) -> RunFields:
-    """Returns why the run of a trigger message is there: the run it repeats, and the trigger condition that held.
+    """Returns why the run of a trigger message is there, and since when: what it repeats, the condition that held.
 
     trigmon writes the condition into ApplOriginData, which IBM MQ leaves blank.
     """
-    occasion = descriptor.appl_origin_data.strip() if is_the_queue_managers(descriptor) else ""
-    return {"repeats": repeated(descriptor), "occasion": occasion}
+    if not is_the_queue_managers(descriptor):
+        return {"repeats": "", "occasion": "", "triggered_ms": 0}
+    occasion = descriptor.appl_origin_data.strip()
+    return {"repeats": repeated(descriptor), "occasion": occasion, "triggered_ms": descriptor.put_ms}
 
 
 def runs_limit(call: Runs) -> int:

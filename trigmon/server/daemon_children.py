@@ -1,4 +1,4 @@
-"""The monitor as the daemon's child: started, started again when it dies, ended when the daemon stops."""
+"""The daemon's children, monitor and metrics exporter: started, started again when they die, ended when it stops."""
 
 from __future__ import annotations
 
@@ -8,29 +8,56 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from trigmon.settings import Settings
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 GOOD_RUN_S = 60.0
-"""A monitor that lived this long is started again without delay when it dies."""
+"""A child that lived this long is started again without delay when it dies."""
 
 PATIENCE_S = 10.0
-"""How long an ending monitor may take, in seconds, beside the grace of programs that it ends."""
+"""How long an ending child may take, in seconds, beside the grace of programs that a monitor ends."""
 
 _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl
 
 
-class MonitorProcess:
-    """Keeps one trigger monitor running beside the queue manager."""
+class Child(NamedTuple):
+    """A command of trigmon that runs beside the queue manager, and what the log says of its life."""
 
-    def __init__(self, settings: Settings, log: Any) -> None:
-        self._argv = [sys.executable, "-m", "trigmon", "--qmgr", settings.qmgr.name, "monitor"]
+    words: tuple[str, ...]
+    started: str
+    not_started: str
+    ended: str
+    killed: str
+
+
+MONITOR = Child(
+    ("monitor",),
+    "monitor started",
+    "the monitor cannot be started",
+    "the monitor ended",
+    "the monitor does not end and is killed",
+)
+EXPORTER = Child(
+    ("metrics", "--serve"),
+    "metrics exporter started",
+    "the metrics exporter cannot be started",
+    "the metrics exporter ended",
+    "the metrics exporter does not end and is killed",
+)
+
+
+class ChildProcess:
+    """Keeps one child running beside the queue manager."""
+
+    def __init__(self, child: Child, settings: Settings, log: Any, grace_s: float = 0.0) -> None:
+        self._argv = [sys.executable, "-m", "trigmon", "--qmgr", settings.qmgr.name, *child.words]
+        self._child = child
         self._settings = settings
-        self._patience_s = PATIENCE_S + (settings.monitor.grace_s if settings.monitor.stop_runs else 0.0)
+        self._patience_s = PATIENCE_S + grace_s
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,12 +81,12 @@ class MonitorProcess:
                 preexec_fn=_end_with_parent,
             )
         except OSError as error:
-            self._log.error("the monitor cannot be started", why=str(error))
+            self._log.error(self._child.not_started, why=str(error))
             self._start_later()
             return
         self._pidfd = os.pidfd_open(self._process.pid)
         self._loop.add_reader(self._pidfd, self._ended)
-        self._log.info("monitor started", pid=self._process.pid)
+        self._log.info(self._child.started, pid=self._process.pid)
 
     async def stop(self) -> None:
         """Ends it: asked first, and killed when it does not listen."""
@@ -72,7 +99,7 @@ class MonitorProcess:
         try:
             await asyncio.wait_for(asyncio.shield(self._gone), self._patience_s)
         except TimeoutError:
-            self._log.warning("the monitor does not end and is killed", pid=self._process.pid)
+            self._log.warning(self._child.killed, pid=self._process.pid)
             self._process.kill()
             await self._gone
 
@@ -86,7 +113,7 @@ class MonitorProcess:
             self._gone.set_result(None)
             return
         lived_s = self._loop.time() - self._started
-        self._log.warning("the monitor ended", exit_status=status, after_s=round(lived_s, 1))
+        self._log.warning(self._child.ended, exit_status=status, after_s=round(lived_s, 1))
         if lived_s >= GOOD_RUN_S:
             self._pause_s = FIRST_PAUSE_S
         self._start_later()
@@ -97,5 +124,16 @@ class MonitorProcess:
 
 
 def _end_with_parent() -> None:
-    """Makes the kernel end the monitor with its daemon, so that a kill leaves none behind (prctl(2))."""
+    """Makes the kernel end the child with its daemon, so that a kill leaves none behind (prctl(2))."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def children_of(settings: Settings, log: Any, *, with_monitor: bool) -> tuple[ChildProcess | None, ChildProcess | None]:
+    """Returns the monitor and the metrics exporter, None where one is not wanted."""
+    monitor = exporter = None
+    if with_monitor:
+        grace_s = settings.monitor.grace_s if settings.monitor.stop_runs else 0.0
+        monitor = ChildProcess(MONITOR, settings, log, grace_s)
+    if settings.metrics.listen or settings.metrics.textfile:
+        exporter = ChildProcess(EXPORTER, settings, log)
+    return monitor, exporter

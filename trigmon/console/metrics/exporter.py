@@ -1,0 +1,187 @@
+"""The metrics exporter: serves the metrics and the health of a queue manager over HTTP, or writes them into a file.
+
+It is a process of its own and a client like any other, so a scrape keeps nobody waiting. ``trigmon run`` starts it
+where a setting asks for it; ``trigmon metrics --serve`` is the same.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from trigmon.client.address import connect, default_address
+from trigmon.client.connection import Connection
+from trigmon.console.metrics.exposition import CONTENT_TYPE, families, text
+from trigmon.console.metrics.snapshot import QueueSelection, Snapshot, take_snapshot, unready
+from trigmon.log import Seldom, logger
+
+log = logger()
+CONNECT_S, CALL_S = 2.0, 5.0
+"""So long connecting and one call may take: a scrape ends before Prometheus gives it up after 10 s."""
+SLOW_CLIENT_S = 10.0
+STOP_S = 0.1
+"""So long it takes at most until an exporter that is asked to stop stops."""
+PLAIN = "text/plain; charset=utf-8"
+
+
+class ExporterOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is exported and where to: the settings ``metrics``. ``directory`` is the data directory."""
+
+    listen: tuple[str, int] | None = None
+    textfile: str | None = None
+    interval_s: float = 15.0
+    selection: QueueSelection = QueueSelection()
+    directory: Path | None = None
+
+
+class Reader:
+    """Reads one queue manager, one reading at a time: many scrapes at once are no more work than one after another."""
+
+    def __init__(self, address: str | None, q_mgr_name: str, options: ExporterOptions) -> None:
+        self._connect = partial(_connected, address or default_address())
+        self._q_mgr_name = q_mgr_name
+        self._options = options
+        self._lock = threading.Lock()
+
+    def snapshot(self) -> Snapshot:
+        """Returns the queue manager as it is now."""
+        with self._lock:
+            return take_snapshot(self._connect, self._q_mgr_name, self._options.selection, self._options.directory)
+
+    def metrics(self) -> bytes:
+        """Returns the metrics in Prometheus's text format."""
+        return text(families(self.snapshot()))
+
+    def unready(self) -> str:
+        """Returns why the queue manager is not ready for work; blank where it is."""
+        return unready(self._connect)
+
+
+def _connected(address: str) -> Connection:
+    named = {"application": "trigmon metrics", "run_id": "", "reconnect_s": 0.0}
+    return connect(address, timeout_s=CONNECT_S, call_timeout_s=CALL_S, **named)  # type: ignore[arg-type]
+
+
+def run(reader: Reader, options: ExporterOptions) -> None:
+    """Serves and writes until SIGTERM or SIGINT. Raises OSError where nobody can listen at the address."""
+    stopped = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        # Not here: the signal may have come in the middle of this thread's own wait, which has the event's lock.
+        threading.Thread(target=stopped.set, daemon=True).start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    server = _serve(reader, options.listen) if options.listen else None
+    try:
+        if options.textfile:
+            _write_until(stopped, reader, Path(options.textfile), options.interval_s)
+        else:
+            stopped.wait()
+    finally:
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+
+# -- HTTP ---------------------------------------------------------------------------------------------------
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    reader: Reader
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+def _serve(reader: Reader, address: tuple[str, int]) -> _Server:
+    host, port = address
+    try:
+        server = (_Server6 if ":" in host else _Server)(address, _Handler)
+    except OSError as error:
+        raise OSError(error.errno, f"metrics.listen: nobody can listen on {host}:{port}: {error.strerror}") from error
+    server.reader = reader
+    threading.Thread(target=server.serve_forever, args=(STOP_S,), name="http", daemon=True).start()
+    log.info("metrics are served", listens=f"{host}:{server.server_address[1]}")
+    return server
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request; three pages, and nothing changes anything."""
+
+    server: _Server
+    timeout = SLOW_CLIENT_S
+    server_version, sys_version = "trigmon", ""
+
+    def do_GET(self) -> None:
+        """Answers with the page, or 404."""
+        page = _PAGES.get(self.path.partition("?")[0])
+        try:
+            status, kind, body = page(self.server.reader) if page else (404, PLAIN, b"/metrics, /healthz or /readyz\n")
+        except Exception:
+            log.exception("metrics cannot be read")
+            status, kind, body = 500, PLAIN, b"metrics cannot be read; see the log\n"
+        self.send_response(status)
+        for name, value in (("Content-Type", kind), ("Content-Length", str(len(body))), ("Cache-Control", "no-store")):
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - the base class calls it so
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Logs nothing: there is a scrape every few seconds."""
+
+
+def _ready_page(reader: Reader) -> tuple[int, str, bytes]:
+    why = reader.unready()
+    return (503, PLAIN, f"{why}\n".encode()) if why else (200, PLAIN, b"ready\n")
+
+
+_PAGES: dict[str, Callable[[Reader], tuple[int, str, bytes]]] = {
+    "/metrics": lambda reader: (200, CONTENT_TYPE, reader.metrics()),
+    "/healthz": lambda reader: (200, PLAIN, b"alive\n"),
+    "/readyz": _ready_page,
+}
+
+
+# -- the file -----------------------------------------------------------------------------------------------
+
+
+def _write_until(stopped: threading.Event, reader: Reader, path: Path, interval_s: float) -> None:
+    """Writes the file at each interval, and removes it at the end: node_exporter would repeat it for ever."""
+    seldom = Seldom(log, interval_s=60.0)
+    due_s = time.monotonic()
+    while not stopped.wait(max(0.0, due_s - time.monotonic())):
+        due_s = time.monotonic() + interval_s
+        try:
+            write(path, reader.metrics())
+        except OSError as error:
+            seldom.warning("metrics cannot be written", file=str(path), why=str(error))
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Replaces the file as one step. All users may read it: node_exporter is another one. Raises OSError."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(content)
+        beside.chmod(0o644)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
