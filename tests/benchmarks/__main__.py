@@ -70,24 +70,7 @@ def main() -> None:
             if options.profile:
                 put_stages.profile(Path(directory), rounds, options.seconds, options.clients)
             return
-        if options.spark:
-            spark(Path(directory), rounds, 100_000 // scale)
-            return
-        if options.first_row:
-            first_row.measured(Path(directory), rounds, archive=not options.quick)
-            return
-        if options.postgres:
-            postgres(Path(directory), rounds, scale)
-            return
-        if options.scrapes:
-            scraping(Path(directory), rounds, 1_000 // scale, 1_000_000 // scale, 10.0 / scale)
-            return
-        if options.large_units:
-            large_units.measured(Path(directory), 1_000_000 // scale)
-            return
-        if options.shared:
-            held_s = options.held if options.held is not None else 60 / scale
-            on_shared.measured(Path(directory), rounds, 100 // scale, held_s)
+        if chosen(options, Path(directory), rounds, scale):
             return
         deciding(rounds, 20_000 // scale)
         depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)
@@ -97,6 +80,26 @@ def main() -> None:
         backing_up(Path(directory), rounds, 1_000_000 // scale, 8.0 / scale)
         starting(Path(directory), rounds, scale)
         definitions(Path(directory), rounds, 10_000 // scale)
+
+
+def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int) -> bool:
+    """Whether one of those was asked for that are measured alone, and has been measured."""
+    if options.spark:
+        spark(directory, rounds, 100_000 // scale)
+    elif options.first_row:
+        first_row.measured(directory, rounds, archive=not options.quick)
+    elif options.postgres:
+        postgres(directory, rounds, scale)
+    elif options.large_units:
+        large_units.measured(directory, 1_000_000 // scale)
+    elif options.scrapes:
+        scraping(directory, rounds, 1_000 // scale, 1_000_000 // scale, 10.0 / scale)
+    elif options.shared:
+        held_s = options.held if options.held is not None else 60 / scale
+        on_shared.measured(directory, rounds, 100 // scale, held_s)
+    else:
+        return False
+    return True
 
 
 def spark(directory: Path, rounds: int, count: int) -> None:
@@ -217,7 +220,7 @@ def scraping(directory: Path, rounds: int, queues: int, messages: int, seconds: 
         there[many] = Scraping(directory / "many", queues, messages, seconds)
         stack.callback(there[many].end)
         figures = in_turns(rounds, {name: it.scrape for name, it in there.items()}, "ms")
-        print(told("a scrape of the metrics", figures, against=few, note="queue manager's CPU, ms"), flush=True)
+        print(told("a scrape of the metrics", figures, against=few, note="CPU of both processes, ms"), flush=True)
         subjects = {"without scrapes": there[many].puts_alone, "a scrape a second": there[many].puts_beside}
         figures = in_turns(rounds, subjects, "puts/s")
     title = f"puts of one client, {many}"

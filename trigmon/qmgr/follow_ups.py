@@ -124,6 +124,9 @@ class Notes:
     def _note_run(self, change: c.WriteRun) -> None:
         self._counters.written(change)
 
+    def _note_returned(self, change: c.ReturnReserved) -> None:
+        self._activity.returned()
+
     def _note_damaged(self, change: c.SetAside) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))
 
@@ -142,6 +145,7 @@ _NOTES: dict[type[c.AnyChange], Callable[[Notes, Any], None]] = {
     c.SetDefinition: Notes._note_definition,
     c.DropDefinition: Notes._note_dropped,
     c.WriteRun: Notes._note_run,
+    c.ReturnReserved: Notes._note_returned,
     c.SetAside: Notes._note_damaged,
     handle_changes.DropConnection: Notes._note_gone,
 }

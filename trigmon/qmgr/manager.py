@@ -26,6 +26,7 @@ from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
 from trigmon.qmgr.ids import Counter
 from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEnded, Telling
 from trigmon.qmgr.moved_queues import MovedQueues
+from trigmon.qmgr.oldest_messages import OldestMessages
 from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import Identity, Parked, Session
 from trigmon.qmgr.waiters import ANY, Waiters
@@ -82,6 +83,7 @@ class QueueManager:
         self._looks = Looks()
         scan = Scan()
         self._activity = Activity(self.started_ms)
+        self._oldest = OldestMessages(store, self._activity)
         self.counters = Counters()
         self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity, self.counters)
         self._moved = MovedQueues(self, store, self._notes)
@@ -251,8 +253,9 @@ class QueueManager:
         backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        activity, figures = self._activity, self.counters.figures
-        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, activity, end, figures)
+        activity, oldest = self._activity, partial(self._oldest.put_ms, session.connection, now)
+        more = (backup, activity, end, oldest, self.counters.figures)
+        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, *more)
 
     def _end_session(self, by: Session, connection: int) -> None:
         if (ended := self._sessions.get(connection)) is not None:

@@ -18,6 +18,7 @@ from trigmon.rules.model.decision import Decision, Judged
 from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.manager_state import QueueActivity
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened
 from trigmon.rules.model.verdict import Verdict
 from trigmon.rules.triggers.table import judge
@@ -148,6 +149,8 @@ class Activity:
     def __init__(self, started_ms: int) -> None:
         self._started_ms = started_ms
         self._of: dict[str, QueueActivity] = {}
+        self._oldest: dict[str, tuple[object, int]] = {}
+        self._returns = 0
         self.deepened: set[str] = set()
 
     def put(self, q_name: str, now: int) -> None:
@@ -182,9 +185,34 @@ class Activity:
         """Counts anew from now on; when the last put and the last get were, and the queue times, are kept."""
         self._of[q_name] = replace(self.of(q_name, depth), since_ms=now, high_q_depth=depth, puts=0, gets=0)
 
+    def returned(self) -> None:
+        """Notes that reserved messages have come back to a queue."""
+        self._returns += 1
+
+    def known_oldest(self, queue: QueueFacts) -> int | None:
+        """Returns when the oldest message was put, if the queue's messages are those of when it was kept."""
+        state, put_ms = self._oldest.get(queue.definition.name, (None, 0))
+        return put_ms if state is not None and state == self._state(queue) else None
+
+    def keep_oldest(self, queue: QueueFacts, put_ms: int) -> None:
+        """Keeps when the oldest message of a queue was put; not of a shared one, which others change."""
+        if queue.shared is None:
+            self._oldest[queue.definition.name] = self._state(queue), put_ms
+
+    def _state(self, queue: QueueFacts) -> object:
+        """Returns a value that differs when a message came, left, came back, or was committed.
+
+        A message that comes or is got is counted; one that leaves or comes back otherwise changes a depth. The same
+        depths again need one of each: one that came back from a unit of work or from a reservation.
+        """
+        activity = self._of.get(queue.definition.name) or self._begun(queue.definition.name)
+        uncommitted = (queue.uncommitted_puts, queue.uncommitted_gets, self._returns)
+        return queue.depths, uncommitted, activity.puts, activity.gets, activity.since_ms
+
     def forget(self, q_name: str) -> None:
         """Forgets a queue that is deleted."""
         self._of.pop(q_name, None)
+        self._oldest.pop(q_name, None)
         self.deepened.discard(q_name)
 
     def _begun(self, q_name: str) -> QueueActivity:

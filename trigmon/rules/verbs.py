@@ -65,7 +65,6 @@ from trigmon.rules.model.internal_calls import (
     LeaveReservation,
     LookThrough,
     MakeQueue,
-    OldestMessage,
     Prune,
     PutAside,
     PutOff,
@@ -110,9 +109,7 @@ from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, d
 from trigmon.rules.queue_status import (
     complete_queue_status,
     complete_reset,
-    decide_oldest,
     decide_queue_status,
-    look_for_oldest,
 )
 from trigmon.rules.reservations.display_reservations import decide_reservations
 from trigmon.rules.reservations.end_reservation import (
@@ -373,7 +370,6 @@ VERBS: dict[type[calls.Call], Verb] = {
     Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
-    OldestMessage: Verb(_by_q_name, decide_oldest, look_for_oldest),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),

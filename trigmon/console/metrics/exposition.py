@@ -6,6 +6,7 @@ series share their labels, so here that text is made once a queue.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from prometheus_client.samples import Sample
 from trigmon.console.metrics.metric_table import METRICS, Metric
 from trigmon.console.metrics.snapshot import Snapshot
 
+_ESCAPED = re.compile(r'[\\"\n]')
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -53,7 +55,7 @@ def text(found: Iterable[Family]) -> bytes:
     kept = list(found)
     for family in kept:
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        lines.append(f"# HELP {name} {_escaped(family.documentation)}\n# TYPE {name} {family.type}\n")
+        lines.append(f"# HELP {name} {family.documentation}\n# TYPE {name} {family.type}\n")
         for sample in family.samples:
             labels = known.get(id(sample.labels))
             if labels is None:
@@ -68,9 +70,12 @@ def _number(value: float) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    pairs = (f'{name}="{_escaped(value).replace(chr(34), chr(92) + chr(34))}"' for name, value in labels.items())
+    pairs = [
+        f'{name}="{_ESCAPED.sub(_escape, value) if _ESCAPED.search(value) else value}"'
+        for name, value in labels.items()
+    ]
     return f"{{{','.join(pairs)}}}" if labels else ""
 
 
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n")
+def _escape(found: re.Match[str]) -> str:
+    return "\\n" if found[0] == "\n" else f"\\{found[0]}"

@@ -170,12 +170,6 @@ class Rearmed(Call, frozen=True, kw_only=True):
     q_name: str
 
 
-class OldestMessage(Call, frozen=True, array_like=True, kw_only=True, tag="oldest_message"):
-    """When the oldest message of a queue was put. Answered by Values: put_ms, 0 where there is none."""
-
-    q_name: str
-
-
 class Tend(Call, frozen=True, kw_only=True):
     """Time has passed for a queue with BACKSTOP, MAXWAIT or REARM(AUTO)."""
 

@@ -64,4 +64,5 @@ class ManagerState(msgspec.Struct, frozen=True):
     backup: Backup  # of the connection that calls
     activity: Activities
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
+    oldest_put_ms: Callable[[str], int]  # of a queue: when its oldest message was put, 0 for none
     figures: Callable[[], dict[str, Any]]  # what was counted since the start (trigmon.qmgr.counters)
