@@ -250,10 +250,11 @@ def test_queue_status_shows_the_last_put_and_get_and_a_reset_what_was_counted(qm
     for _ in range(3):
         qm(Put(q_name="Q", data=b"m"))
     qm(Get(handle=handle))
-    assert answer(qm, "DIS QS(Q) LPUTDATE LPUTTIME LGETTIME MSGAGE")[1:] == [
+    assert answer(qm, "DIS QS(Q) LPUTDATE LPUTTIME LGETTIME MSGAGE QTIME")[1:] == [
         "   QUEUE(Q)                                TYPE(QUEUE)",
         "   LGETTIME(00.00.00)                      LPUTDATE(2026-01-01)",
         "   LPUTTIME(00.00.00)                      MSGAGE(0)",
+        "   QTIME(0,0)",
     ]
     counted = ["CSQM201I: RESET QSTATS details.", "   QSTATS(Q)                               HIQDEPTH(3)"]
     assert answer(qm, "RESET QSTATS(Q)") == [

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.worlds import STORES, World
-from trigmon.mq.calls import Backout, Clear, Commit, Delete, Get, GetMany, Put, PutMany, QueueStatus, Reserve
+from trigmon.mq.calls import (
+    Backout,
+    Clear,
+    Commit,
+    Delete,
+    Get,
+    GetMany,
+    Move,
+    Put,
+    PutMany,
+    QueueStatus,
+    Release,
+    Reserve,
+)
 from trigmon.mq.calls import ResetQueueStatistics as Reset
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
@@ -152,3 +167,163 @@ def test_queues_are_listed_by_generic_name_a_page_at_a_time(world):
     rows = list(all_rows(world.did, QueueStatus(q_name="PAGE.*", limit=2)))
     assert [row["name"] for row in rows] == [f"PAGE.{number}" for number in range(5)]
     assert all(row["oldest_ms"] for row in rows)
+
+
+def test_the_time_that_got_messages_had_been_there_is_of_the_last_few_and_of_more(world):
+    assert (status(world)["q_time_short_us"], status(world)["q_time_long_us"]) == (-1, -1)
+    world.put("Q")
+    world.clock.advance(64)
+    get(world)
+    assert (status(world)["q_time_short_us"], status(world)["q_time_long_us"]) == (64_000, 64_000)
+    world.put("Q")
+    get(world)  # at once
+    assert (status(world)["q_time_short_us"], status(world)["q_time_long_us"]) == (56_000, 63_000)
+    world.did(Reset(q_name="Q"), "operator")
+    assert status(world)["q_time_short_us"] == 56_000
+
+
+def test_a_put_time_that_a_program_has_set_is_no_time_on_the_queue_before_it_or_of_years(world):
+    for put_ms in (world.clock.now() + 3_600_000, 0):
+        world.put("Q", put_ms=put_ms)
+        get(world)
+        assert 0 <= status(world)["q_time_long_us"] <= 999_999_999
+
+
+class Changes:
+    """What comes to a queue, leaves it and comes back to it, by chance."""
+
+    def __init__(self, world, seed):
+        self.world, self.chance = world, random.Random(seed)
+        self.units, self.made, self.batches = {"app": 1, "other": 1}, 0, []
+        world.define("ASIDE", def_persistence="persistent")
+        self.handles = {who: world.open("Q", OpenOption.INPUT_SHARED, as_=who) for who in self.units}
+
+    def step(self):
+        ways = (self.put, self.put, self.put_in_unit, self.get, self.get_in_unit, self.end_unit)
+        ways += (self.expire, self.reserve, self.release, self.move, self.reset, self.pass_time)
+        self.chance.choice(ways)()
+
+    def who(self):
+        return self.chance.choice(sorted(self.units))
+
+    def put(self):
+        self.world.put("Q", priority=self.chance.randrange(3), expiry=self.chance.choice((-1, -1, 20)))
+
+    def put_in_unit(self):
+        who = self.who()
+        self.world.put("Q", as_=who, unit=self.units[who])
+
+    def get(self):
+        self.world.do(Get(handle=self.handles["app"]))
+
+    def get_in_unit(self):
+        who = self.who()
+        self.world.do(Get(handle=self.handles[who], options=SYNCPOINT, unit=self.units[who]), who)
+
+    def end_unit(self):
+        who = self.who()
+        self.world.did(self.chance.choice((Commit, Backout))(unit=self.units[who]), who)
+        self.units[who] += 1
+
+    def expire(self):
+        self.world.put("Q", expiry=1)
+        self.world.clock.advance(200)
+
+    def reserve(self):
+        self.made += 1
+        call = Reserve(handle=self.handles["app"], consumer=f"JOB{self.made}", max_messages=2)
+        reply = self.world.do(call)
+        self.batches += [number] if (number := getattr(reply, "reservation", 0)) else []
+
+    def release(self):
+        if self.batches:
+            self.world.did(Release(reservation=self.batches.pop()), "operator")
+
+    def move(self):
+        self.world.do(Move(q_name="Q", to_q_name="ASIDE", count=1), "operator")
+        self.world.do(Move(q_name="ASIDE", to_q_name="Q", count=1), "operator")
+
+    def reset(self):
+        self.world.did(Reset(q_name="Q"), "operator")
+
+    def pass_time(self):
+        self.world.clock.advance(1500)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_oldest_message_that_was_kept_is_the_one_that_a_look_finds(world, seed):
+    changes, kept = Changes(world, seed), 0
+    for _ in range(60 if world.kind == "postgres" else 400):
+        for _ in range(changes.chance.randrange(1, 6)):
+            changes.step()
+        before = dict(world.qm._activity._oldest)
+        shown = status(world)["oldest_ms"]
+        kept += bool(before) and world.qm._activity._oldest == before
+        world.qm._activity._oldest.clear()
+        assert status(world)["oldest_ms"] == shown
+    assert kept  # time alone, for one, changes nothing
+
+
+def older_comes_back_while_the_newer_is_got(world):
+    other = world.open("Q", OpenOption.INPUT_SHARED, as_="other")
+    get(world, SYNCPOINT, unit=1)
+    yield
+    world.did(Get(handle=other, options=SYNCPOINT, unit=1), "other")
+    world.did(Backout(unit=1))
+
+
+def older_comes_back_while_the_newer_is_moved(world):
+    get(world, SYNCPOINT, unit=1)
+    yield
+    world.did(Move(q_name="Q", to_q_name="ASIDE", count=1), "operator")
+    world.did(Backout(unit=1))
+
+
+def older_is_released_while_the_newer_is_moved(world):
+    reply = world.did(Reserve(handle=world.handle, consumer="JOB", max_messages=1))
+    yield
+    world.did(Move(q_name="Q", to_q_name="ASIDE", count=1), "operator")
+    world.did(Release(reservation=reply.reservation), "operator")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        older_comes_back_while_the_newer_is_got,
+        older_comes_back_while_the_newer_is_moved,
+        older_is_released_while_the_newer_is_moved,
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_the_depth_that_was_may_be_of_other_messages(world, change):
+    world.define("ASIDE", def_persistence="persistent")
+    for _ in range(2):
+        world.put("Q")
+        world.clock.advance(1000)
+    steps = change(world)
+    next(steps)
+    row = status(world)
+    assert next(steps, None) is None
+    assert status(world)["current_q_depth"] == row["current_q_depth"]
+    assert status(world)["oldest_ms"] == row["oldest_ms"] - 1000
+
+
+def test_a_message_that_is_committed_may_be_older_than_the_oldest_was(world):
+    world.put("Q", as_="other", unit=1)
+    world.clock.advance(1000)
+    world.put("Q")
+    row = status(world)
+    world.did(Commit(unit=1), "other")
+    assert status(world)["current_q_depth"] == row["current_q_depth"]
+    assert status(world)["oldest_ms"] == row["oldest_ms"] - 1000
+
+
+def test_what_is_kept_of_a_queue_goes_with_it(world):
+    world.put("Q")
+    first = status(world)["oldest_ms"]
+    world.lose("app")
+    world.did(Delete(object_type="QLOCAL", name="Q", purge=True), "operator")
+    world.clock.advance(1000)
+    world.define("Q")
+    world.put("Q")
+    assert status(world)["oldest_ms"] == first + 1000

@@ -28,7 +28,7 @@ from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEn
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.oldest_messages import OldestMessages
 from trigmon.qmgr.queue_history import Activity, Looks
-from trigmon.qmgr.sessions import Identity, Parked, Session
+from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
@@ -263,7 +263,8 @@ class QueueManager:
 
     def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
         self._store.undo()
-        self.counters.refused(int(error.reason))
+        if session.identity is not ITSELF:
+            self.counters.refused(int(error.reason))
         put_unit = VERBS[type(call)].put_unit
         if put_unit is not None and (unit := put_unit(call)):
             self._store.apply([c.NoteRefused(session.connection, unit)], False)

@@ -326,7 +326,7 @@ VERBS: dict[type[calls.Call], Verb] = {
         _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
     ),
     calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
-    calls.Statistics: Verb(_nothing, decide_statistics, complete=complete_statistics, is_wide=True),
+    calls.Statistics: Verb(_everything, decide_statistics, complete=complete_statistics, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
