@@ -276,7 +276,11 @@ METRICS: tuple[Metric, ...] = (
         _counted("put_to_start"),
     ),
     # -- the queue manager's work
-    _gauge("trigmon_calls_total", "Calls that were performed, the queue manager's own among them", lambda it: it.statistics["calls"]),
+    _gauge(
+        "trigmon_calls_total",
+        "Calls that were performed, also the queue manager's own",
+        lambda it: it.statistics["calls"],
+    ),
     _gauge("trigmon_turn_seconds", "Seconds of a turn, its commit among them", lambda it: it.statistics["turns"]),
     _gauge("trigmon_commit_seconds", "Seconds of the store's commit of a turn", lambda it: it.statistics["commits"]),
     _series(
