@@ -52,6 +52,14 @@ def _loopback(value: str) -> str:
     return value
 
 
+def host_and_port(address: str | None) -> tuple[str, int] | None:
+    """Returns host and port of an ``Address``."""
+    if address is None:
+        return None
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
 def _without_password(value: str) -> str:
     """Returns a connection string of libpq.
 

@@ -16,13 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    ValidationError,
-)
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from trigmon import files, paths, yaml12
 from trigmon.mq.shortening import shortened
@@ -37,6 +31,7 @@ from trigmon.setting_values import (
     Seconds,
     User,
     Variable,
+    host_and_port,
 )
 
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
@@ -58,13 +53,6 @@ class SettingsError(ValueError):
 class _Section(BaseModel):
     # A value is what its layer wrote: "5" for a number would hide a slip of the pen.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-def _host_and_port(address: str | None) -> tuple[str, int] | None:
-    if address is None:
-        return None
-    host, _, port = address.rpartition(":")
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 class QmgrSettings(_Section):
@@ -103,7 +91,7 @@ class ServerSettings(_Section):
     @property
     def tcp_address(self) -> tuple[str, int] | None:
         """Host and port of ``tcp``."""
-        return _host_and_port(self.tcp)
+        return host_and_port(self.tcp)
 
 
 class StoreSettings(_Section):
@@ -174,11 +162,6 @@ class MetricsSettings(_Section):
     interval_s: Seconds
     queues: list[str]
     max_queues: Annotated[int, Field(ge=0, le=1_000_000)]
-
-    @property
-    def address(self) -> tuple[str, int] | None:
-        """Host and port of ``listen``."""
-        return _host_and_port(self.listen)
 
 
 class LogSettings(_Section):

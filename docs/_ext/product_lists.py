@@ -1,8 +1,8 @@
 """Make reference pages from the product's own lists, so that a list stands once.
 
 ``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{exits}`` how a
-service ends, ``{run-record}`` the fields of a run's record, ``{package-page}`` a Markdown page that lies in the package
-beside the code that it describes.
+service ends, ``{run-record}`` the fields of a run's record, ``{metrics}`` the table of metrics, ``{package-page}`` a
+Markdown page that lies in the package beside the code that it describes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from trigmon.console.metrics.metric_table import METRICS
 from trigmon.log_events import EVENT_NAMES
 from trigmon.mq import run
 from trigmon.mq.attribute_meanings import MEANINGS
@@ -75,6 +76,15 @@ class LogEvents(SphinxDirective):
         """Return one table, in the order of trigmon/log_events.py."""
         rows = [f"| `{name}` | {sentence} |" for sentence, name in EVENT_NAMES.items()]
         return self.parse_text_to_nodes("\n".join(["| event_name | event |", "|---|---|", *rows]))
+
+
+class Metrics(SphinxDirective):
+    """Show every metric: ``{metrics}``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return one table, in the order of trigmon/console/metrics/metric_table.py."""
+        rows = [f"| `{each.name}` | {each.kind} | {', '.join(each.labels)} | {each.text} |" for each in METRICS]
+        return self.parse_text_to_nodes("\n".join(["| name | type | labels | means |", "|---|---|---|---|", *rows]))
 
 
 class RunRecord(SphinxDirective):
@@ -140,6 +150,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("attributes", Attributes)
     app.add_directive("exits", Exits)
     app.add_directive("log-events", LogEvents)
+    app.add_directive("metrics", Metrics)
     app.add_directive("run-record", RunRecord)
     app.add_directive("package-page", PackagePage)
     return {"parallel_read_safe": True}

@@ -18,7 +18,7 @@ PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
-    *("backup", "restore", "check", "dump", "load", "help"),
+    *("backup", "restore", "check", "metrics", "dump", "load", "help"),
 }
 
 

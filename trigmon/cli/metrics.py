@@ -32,13 +32,14 @@ def metrics(serve: bool, listen: str | None, textfile: str | None, data: str | N
     from trigmon import log
     from trigmon.console.metrics.exporter import ExporterOptions, Reader, run
     from trigmon.console.metrics.snapshot import QueueSelection
+    from trigmon.setting_values import host_and_port
 
     ours = invocation()
     ours.announce_config()
     settings = ours.settings(qmgr__data=data, metrics__listen=listen, metrics__textfile=textfile)
     given = settings.metrics
     options = ExporterOptions(
-        listen=given.address,
+        listen=host_and_port(given.listen),
         textfile=given.textfile,
         interval_s=given.interval_s,
         selection=QueueSelection(given.queues, given.max_queues),

@@ -19,7 +19,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.client_backup import Backups
 from trigmon.qmgr.clock import Clock
-from trigmon.qmgr.counters import Counters
+from trigmon.qmgr.counters import RECENT, Counters
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
@@ -174,10 +174,11 @@ class QueueManager:
         self._note_depths()
         committing_s = self.counters.timer()
         self._store.end()
-        self.counters.turned(len(requests), began_s, committing_s)
         events, self._notes.events = self._notes.events, []
+        self.counters.recent.append((len(requests), began_s, committing_s, self.counters.timer(), events))
+        if len(self.counters.recent) >= RECENT:
+            self.counters.fold()
         for event in events:
-            self.counters.happened(event)
             if type(event) not in self._telling.ignored:
                 self._telling.tell(event)
         late, self._late = self._late, []

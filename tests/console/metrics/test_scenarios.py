@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -13,9 +14,11 @@ from tests.daemons import define, queue_managers
 from tests.waiting import until
 from trigmon.console.metrics.metric_table import METRICS
 from trigmon.mq.calls import Alter, Pause, Resume
-from trigmon.mq.errors import MQError, QFull
+from trigmon.mq.errors import QFull
 
 INITQ, DEAD = "SYSTEM.DEFAULT.INITIATION.QUEUE", "SYSTEM.DEAD.LETTER.QUEUE"
+
+NUMBERS = itertools.count(1)
 
 
 class Stage:
@@ -44,13 +47,13 @@ class Stage:
         self.stack.callback(other.backout)
         other.put(self.q_name, b"m", syncpoint=True)
 
-    def run(self, appl_id="/bin/true", trigger_type="every"):
-        """Starts a program by a put; several times, each another process."""
-        process = f"RUN.{trigger_type}.{abs(hash(appl_id)) % 1000}"
-        define(self.qm, process, "PROCESS", appl_id=appl_id, retry=0)
-        armed = {"trigger_control": "on", "trigger_type": trigger_type, "initiation_q_name": INITQ}
-        define(self.qm, process, process_name=process, **armed)
-        self.qm.put(process, b"m")
+    def run(self, appl_id="/bin/true"):
+        """Starts a program by a put, for a queue and a process of its own."""
+        name = f"RUN.{next(NUMBERS)}"
+        define(self.qm, name, "PROCESS", appl_id=appl_id, retry=0)
+        armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
+        define(self.qm, name, process_name=name, **armed)
+        self.qm.put(name, b"m")
 
     def held(self):
         self.qm.call(Pause(what="everything"))
@@ -71,19 +74,14 @@ class Stage:
             self.qm.put_many("FULL", [b"m"] * 2)
 
     def wait(self):
-        other = self.exported.daemon.connect()
+        """Lets a get wait in another thread; the put at the end of the test ends it."""
+        q_name, daemon = self.q_name, self.exported.daemon
 
         def get():
-            with other, other.open(self.q_name, "input_shared") as queue, suppress(MQError):
-                queue.get(wait_ms=600_000)
+            with daemon.connect() as other, other.open(q_name, "input_shared") as queue:
+                queue.get(wait_interval_ms=600_000)
 
-        def connect_and_get():
-            nonlocal other
-            other = self.exported.daemon.connect()
-            get()
-
-        other.disconnect()
-        thread = threading.Thread(target=connect_and_get)
+        thread = threading.Thread(target=get)
         thread.start()
         self.stack.callback(thread.join)
         self.stack.callback(self.put)
