@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.metrics.exported import Scrape
 from tests.daemons import queue_managers
 from tests.monitor.warm_chaos import Chaos
 from tests.monitor.warm_machine import ENDLESS, WarmMachine, begin_endless, ended, is_left_alone
@@ -66,6 +67,14 @@ def test_each_run_is_a_fork_and_has_a_session_of_its_own_in_the_one_server(machi
     sessions = {machine.wait_for_line(run["run_id"], "session")["session"] for run in runs}
     assert len(sessions) == 3
     assert [each.server_id for each in machine.shelf.all_servers()] == [server.server_id]
+
+
+def test_its_metrics_are_whether_it_listens_and_its_memory(machine):
+    server = machine.wait_until_there()
+    found = Scrape(machine.daemon.trigmon("metrics").stdout)
+    labels = {"qmgr": "QM1", "server": server.server_id, "master": server.master}
+    assert found.value("trigmon_spark_server_up", **labels) == 1
+    assert found.value("trigmon_spark_server_resident_bytes", **labels) > 100 << 20
 
 
 def test_a_cancelled_run_leaves_no_query_and_no_session(machine):

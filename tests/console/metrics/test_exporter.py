@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.console.metrics.exported import Exported, Scrape, free_port
 from tests.daemons import Daemon, define
 from tests.server.test_monitor_child import is_alive
 from tests.waiting import until
+from trigmon.console.metrics.exporter import MOST_AT_ONCE
 from trigmon.mq.calls import Pause
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -87,6 +89,17 @@ def test_it_is_not_ready_while_puts_are_refused(daemon):
     found = one.scrape()
     assert (found.value("trigmon_puts_allowed"), found.value("trigmon_attention", kind="disk")) == (0, 1)
     assert found.value("trigmon_disk_reserve_bytes") == 900 << 40
+
+
+def test_clients_that_say_nothing_take_up_a_few_threads_and_not_more(exported):
+    idle = [socket.create_connection(("127.0.0.1", exported.port)) for _ in range(MOST_AT_ONCE)]
+    try:
+        until(lambda: exported.page("healthz")[0] == 0)  # cut at once
+        idle.pop().close()
+        until(lambda: exported.page("healthz")[0] == 200)
+    finally:
+        for each in idle:
+            each.close()
 
 
 # -- a queue manager that does not answer

@@ -17,6 +17,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import msgspec
 
@@ -32,6 +33,7 @@ CONNECT_S, CALL_S = 2.0, 5.0
 SLOW_CLIENT_S = 10.0
 STOP_S = 0.1
 """So long it takes at most until an exporter that is asked to stop stops."""
+MOST_AT_ONCE = 16
 PLAIN = "text/plain; charset=utf-8"
 
 
@@ -99,8 +101,31 @@ def run(reader: Reader, options: ExporterOptions) -> None:
 
 
 class _Server(ThreadingHTTPServer):
+    """Answers requests in threads, so many at a time at most: one more is cut."""
+
     daemon_threads = True
     reader: Reader
+
+    def __init__(self, *args: Any) -> None:
+        self._room = threading.BoundedSemaphore(MOST_AT_ONCE)
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Starts the thread of a request, where there is room for it."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answers a request, and makes room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignores a client that has gone: it is not there to be answered."""
 
 
 class _Server6(_Server):
