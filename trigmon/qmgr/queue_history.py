@@ -24,8 +24,8 @@ from trigmon.rules.model.verdict import Verdict
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations
 
-SHORT, LONG = 8, 64
-"""About how many messages a queue's moving averages (QTIME) are of."""
+SHORT, LONG = 3, 6
+"""A queue's moving averages (QTIME) are of about the last 2 ** 3 and 2 ** 6 messages."""
 MOST_Q_TIME_US = 999_999_999
 
 
@@ -165,11 +165,14 @@ class Activity:
         activity = self._of.get(q_name) or self._begun(q_name)
         activity.gets += 1
         activity.last_get_ms = now
-        # PutTime may be any that a program set.
-        q_time_us = min(max(0, now - put_ms) * 1000, MOST_Q_TIME_US)
-        short, long = activity.q_time_short_us, activity.q_time_long_us
-        activity.q_time_short_us = q_time_us if short < 0 else short + (q_time_us - short) // SHORT
-        activity.q_time_long_us = q_time_us if long < 0 else long + (q_time_us - long) // LONG
+        q_time_us = (now - put_ms) * 1000
+        if not 0 <= q_time_us <= MOST_Q_TIME_US:  # PutTime may be any that a program set
+            q_time_us = min(max(0, q_time_us), MOST_Q_TIME_US)
+        if activity.q_time_short_us < 0:
+            activity.q_time_short_us = activity.q_time_long_us = q_time_us
+        else:
+            activity.q_time_short_us += (q_time_us - activity.q_time_short_us) >> SHORT
+            activity.q_time_long_us += (q_time_us - activity.q_time_long_us) >> LONG
 
     def note_depth(self, q_name: str, depth: int) -> None:
         """Notes how deep a queue is at the end of a turn that put to it."""
