@@ -42,6 +42,7 @@ USED_BY_FILE = {
     "tests/attacks/test_attacks.py::test_it_gets_nothing": "root",
     "tests/benchmarks/test_benchmarks.py::test_a_shared_queue": "postgres",
     "tests/benchmarks/test_benchmarks.py::test_every_benchmark": "process",
+    "tests/benchmarks/test_benchmarks.py::test_scrapes": "process",
     "tests/benchmarks/test_benchmarks.py::test_what_another": "process",
     "tests/benchmarks/test_benchmarks.py::test_messages_on_postgresql": "postgres",
     "tests/benchmarks/test_peers.py": "process",

@@ -34,6 +34,14 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     assert done.stdout.count(" x ") >= 2 * (len(titles) - alone)
 
 
+def test_scrapes_of_few_and_of_many_queues_are_measured_and_clients_beside_them():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--scrapes"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("a scrape of the metrics" in done.stdout, "puts of one client" in done.stdout) == (True, True)
+    assert done.stdout.count(" x ") == 4
+
+
 def test_a_plot_has_a_bar_to_the_median_between_the_lowest_and_the_highest():
     figures = {"slow": Figures("s", [8.0, 10.0, 9.0]), "fast": Figures("s", [2.0, 2.0, 2.0])}
     slow, fast = bars(figures, width=10).splitlines()
