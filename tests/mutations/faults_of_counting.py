@@ -10,7 +10,7 @@ from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, number_of, of_queue, put_in_force, replaced, with_store
 from trigmon.mq.enums import MsgDeliverySequence
 from trigmon.rules import explain
-from trigmon.rules.messages import put
+from trigmon.rules.messages import put, put_plan
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_view import NO_DEPTH
 from trigmon.rules.model.situation import Situation
@@ -90,17 +90,21 @@ def _without_expired(condition: Condition) -> Callable[[Patches], None]:
 
 
 def _counted_as(priority: Callable[..., int]) -> Callable[[Patches], None]:
-    return lambda patches: patches.setattr(put, "counted_priority", priority)
+    def plant(patches: Patches) -> None:
+        patches.setattr(put, "counted_priority", priority)
+        patches.setattr(put_plan, "counted_priority", priority)
+
+    return plant
 
 
 def _base_lends_its_priority(patches: Patches) -> None:
-    right = put.destination
+    right = put_plan.destination
 
     def destination(call, facts):
         queue, _, route = right(call, facts)
         return queue, queue.definition, route
 
-    patches.setattr(put, "destination", destination)
+    patches.setattr(put_plan, "destination", destination)
 
 
 def _explained_apart(patches: Patches) -> None:

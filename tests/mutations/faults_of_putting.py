@@ -80,9 +80,8 @@ def _each_begins(right: Right, descriptor, before, ids):
     return right(descriptor, None, ids)
 
 
-def _plain_keeps_its_group(right: Right, call, *rest):
-    descriptor, warning = right(call, *rest)
-    return replace(descriptor, group_id=call.descriptor.group_id), warning
+def _plain_keeps_its_group(right: Right, plan, given, *rest):
+    return replace(right(plan, given, *rest), group_id=given.group_id)
 
 
 def _closed_as(is_logical: bool) -> Callable[..., Any]:
@@ -116,7 +115,7 @@ PLACES = [
     Fault("place: every field given counts", wrapped(logical_put, "_as_given", _all_fields)),
     Fault("place: offsets go on from message to message", wrapped(logical_put, "_counted_on", _offset_goes_on)),
     Fault("place: each message begins a group", wrapped(logical_put, "_counted_on", _each_begins)),
-    Fault("place: a plain message keeps a group id", wrapped(put, "resolved", _plain_keeps_its_group)),
+    Fault("place: a plain message keeps a group id", wrapped(put, "described", _plain_keeps_its_group)),
     Fault("place: what last implies is not stored", wrapped(logical_put, "_with_implied", lambda right, flags: flags)),
     Fault(
         "place: a backout leaves it",

@@ -28,7 +28,8 @@ from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, wh
 from trigmon.rules.messages.get import MOST_MESSAGES, decide_get_many, look_for_get, look_for_get_many
 from trigmon.rules.messages.get import decide_get as decide_one
 from trigmon.rules.messages.get_options import BROWSES
-from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
+from trigmon.rules.messages.put import decide_deliver
+from trigmon.rules.messages.put_plan import check_puts_allowed
 from trigmon.rules.messages.reports import exception_report, expiration_reports
 from trigmon.rules.model.changes import AnyChange, RemoveMessage, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids

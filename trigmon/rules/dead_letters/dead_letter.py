@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from trigmon.mq.reasons import Reason
 from trigmon.rules.messages.dead_letter_queue import dead_data, dead_descriptor, why_not
-from trigmon.rules.messages.put import counted_priority, put_situation
+from trigmon.rules.messages.put import put_situation
 from trigmon.rules.messages.units_of_work import check_limit
 from trigmon.rules.model.changes import AddMessage
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import DeadLetter
+from trigmon.rules.model.queue_facts import counted_priority
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.triggers.effects import trigger, trigger_descriptor
 

@@ -14,7 +14,8 @@ from trigmon.mq.errors import MQError, SyncpointLimitReached
 from trigmon.rules.dead_letters.dead_letter import ends_here
 from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, why_not
 from trigmon.rules.messages.expiry import capped
-from trigmon.rules.messages.put import check_puts_allowed, decide_deliver
+from trigmon.rules.messages.put import decide_deliver
+from trigmon.rules.messages.put_plan import check_puts_allowed
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import MessageDropped
 from trigmon.rules.model.facts import Facts

@@ -39,11 +39,13 @@ IDENTITY = ("user_identifier", "accounting_token", "appl_identity_data")
 ORIGIN = ("put_appl_type", "put_appl_name", "put_ms", "appl_origin_data")
 
 _DEFAULT = PutOption.DEFAULT_CONTEXT.value
-_NONE = PutOption.NO_CONTEXT.value
+NO_CONTEXT = PutOption.NO_CONTEXT.value
 _PASSES = (PutOption.PASS_IDENTITY_CONTEXT | PutOption.PASS_ALL_CONTEXT).value
 _SETS = (PutOption.SET_IDENTITY_CONTEXT | PutOption.SET_ALL_CONTEXT).value
 _ALL = (PutOption.PASS_ALL_CONTEXT | PutOption.SET_ALL_CONTEXT).value
-CONTEXT_WAYS = _DEFAULT | _NONE | _PASSES | _SETS
+CONTEXT_WAYS = _DEFAULT | NO_CONTEXT | _PASSES | _SETS
+ORDINARY_WAYS = (0, _DEFAULT, NO_CONTEXT)
+"""The ways that need neither another message nor an authority: what they set is the same for each put."""
 _SAVE = OpenOption.SAVE_ALL_CONTEXT.value
 _OPEN_SETS = (OpenOption.SET_IDENTITY_CONTEXT | OpenOption.SET_ALL_CONTEXT).value
 _OPEN_WAYS = _OPEN_SETS | (OpenOption.PASS_IDENTITY_CONTEXT | OpenOption.PASS_ALL_CONTEXT).value
@@ -55,8 +57,7 @@ _NOT_OPEN: dict[int, type[MQError]] = {
     PutOption.SET_IDENTITY_CONTEXT.value: NotOpenForSetIdent,
     PutOption.SET_ALL_CONTEXT.value: NotOpenForSetAll,
 }
-# No context at all: MQAT_NO_CONTEXT, and blanks. The store keeps the time of arrival, which a get does not show.
-_BLANK = {
+BLANK: dict[str, Any] = {
     "user_identifier": "",
     "accounting_token": b"",
     "appl_identity_data": "",
@@ -64,6 +65,7 @@ _BLANK = {
     "put_appl_name": "",
     "appl_origin_data": "",
 }
+"""No context at all: MQAT_NO_CONTEXT, and blanks. The store keeps the time of arrival, which a get does not show."""
 _LARGEST_MS = 253_402_300_799_999
 """The last moment of the year 9999: PutDate has four digits for it."""
 
@@ -96,8 +98,8 @@ def context_for(call: Put, facts: Facts, now: int) -> dict[str, Any]:
         raise OptionsError(f"put options {call.options:#x}: one way of context at most")
     if way == _DEFAULT:
         return {}
-    if way == _NONE:
-        return _BLANK
+    if way == NO_CONTEXT:
+        return BLANK
     if facts.handle is not None and not _is_open_for(facts.handle, way):
         raise _NOT_OPEN[way](facts.handle.object_name)
     source = _passed(call, facts) if way & _PASSES else _given(call, facts)

@@ -370,6 +370,7 @@ AnyChange = (
     | h.UnlockMessage
     | h.SetPlace
     | h.SaveContext
+    | h.KeepPutPlan
     | SetDefinition
     | DropDefinition
     | DeleteLogically

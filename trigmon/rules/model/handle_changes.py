@@ -5,7 +5,7 @@ from __future__ import annotations
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.rules.model.change import VOLATILE, Change
 from trigmon.rules.model.group_position import Place, Side
-from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts, PutPlan
 from trigmon.rules.model.stored_messages import Cursor
 
 
@@ -78,6 +78,13 @@ class SaveContext(StandingChange, frozen=True):
 
     handle: int
     context: MessageDescriptor | None
+
+
+class KeepPutPlan(StandingChange, frozen=True):
+    """A handle keeps the plan of a put, for the next of its kind."""
+
+    handle: int
+    plan: PutPlan
 
 
 class Connect(StandingChange, frozen=True):

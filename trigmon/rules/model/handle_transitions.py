@@ -12,6 +12,7 @@ from trigmon.rules.model.handle_changes import (
     CloseHandle,
     Connect,
     DropConnection,
+    KeepPutPlan,
     LockMessage,
     MoveCursor,
     OpenHandle,
@@ -105,6 +106,10 @@ def _save_context(standing: Standing, change: SaveContext) -> None:
     standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], context=change.context))
 
 
+def _keep_put_plan(standing: Standing, change: KeepPutPlan) -> None:
+    standing.write(standing.handles, change.handle, replace(standing.handles[change.handle], put_plan=change.plan))
+
+
 def _connect(standing: Standing, change: Connect) -> None:
     """Adds a connection. It is of its run's program from the start to its end, or never, so that counts agree."""
     connection = change.connection
@@ -153,6 +158,7 @@ FOLLOW_HANDLES: dict[type[AnyChange], Any] = {
     UnlockMessage: _unlock_message,
     SetPlace: _set_place,
     SaveContext: _save_context,
+    KeepPutPlan: _keep_put_plan,
     Connect: _connect,
     DropConnection: _drop_connection,
 }

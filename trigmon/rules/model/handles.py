@@ -7,6 +7,7 @@ from collections.abc import Container
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.mq.attributes import AliasQueue, LocalQueue, QueueManagerDefinition
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 from trigmon.rules.model.group_position import Place, Side
@@ -29,6 +30,27 @@ class Transmission(msgspec.Struct, frozen=True):
     exists: bool
 
 
+class PutPlan(msgspec.Struct, frozen=True):
+    """What follows for all puts of one kind through a handle, and what it follows from.
+
+    Puts are of one kind that have the same options, and descriptors that differ in their ids at most. A definition that
+    is altered is another object: the plan holds as long as those in force are the very objects named here.
+    """
+
+    # What it follows from, beside what the handle was opened for, which never changes.
+    definition: LocalQueue
+    alias: AliasQueue | None
+    q_mgr: QueueManagerDefinition
+    options: int
+    given: MessageDescriptor  # without ids
+    # What follows.
+    route: Route | None
+    descriptor: MessageDescriptor  # as stored, but for its ids and the time of its put
+    priority: int  # at which the message is placed and counted
+    warning: int  # a reason, or 0
+    is_plain: bool  # what is stored depends neither on the content nor on other messages
+
+
 class HandleFacts(msgspec.Struct, frozen=True):
     """An open object: which one, behind which alias, for what."""
 
@@ -46,6 +68,7 @@ class HandleFacts(msgspec.Struct, frozen=True):
     get_place: Place | None = None  # where its last destructive get left it
     browse_place: Place | None = None  # where its last browse left it
     locked: tuple[int, ...] = ()  # the numbers of the message it has locked, more than one where it is of segments
+    put_plan: PutPlan | None = None  # of its last plain put
 
     def place(self, side: Side) -> Place | None:
         """Returns where its last call of this side left it."""

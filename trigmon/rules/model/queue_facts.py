@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import MsgDeliverySequence
 from trigmon.mq.errors import QDeleted
 from trigmon.rules.model.shared_view import NO_DEPTH, Shared
 
@@ -66,3 +67,8 @@ def check_alive(queue: QueueFacts) -> None:
     """Raises QDeleted (2052) for a dynamic queue that was deleted and stays only for handles that are still open."""
     if queue.is_deleted:
         raise QDeleted(f"{queue.definition.name} was deleted")
+
+
+def counted_priority(definition: LocalQueue, priority: int) -> int:
+    """Returns the priority at which a message is placed and counted (condition 14)."""
+    return definition.def_priority if definition.msg_delivery_sequence is MsgDeliverySequence.FIFO else priority

@@ -274,6 +274,7 @@ UNAFFECTED: frozenset[type[c.AnyChange]] = frozenset(
         h.UnlockMessage,
         h.SetPlace,
         h.SaveContext,
+        h.KeepPutPlan,
         h.Connect,
         h.DropConnection,
         g.SetGroupDefinition,
