@@ -61,40 +61,38 @@ class Notes:
 
     def note(self, decision: Decision, now: int) -> None:
         """Notes what follows from a performed decision."""
-        is_get = isinstance(decision.reply, WasGot | WereGot)
         for event in decision.events:
             if isinstance(event, ScanDue | SweepDue):
                 self._scan.add(event)
             else:
                 self.events.append(event)
         for change in decision.changes:
-            if isinstance(change, c.AddMessage):
-                self._activity.put(change.q_name, now)
-            elif is_get and isinstance(change, c.TakeMessage | c.RemoveMessage):
-                self._activity.got(change.message.q_name, change.message.descriptor.put_ms, now)
-            elif isinstance(change, c.ReserveMessages):
-                for message in change.messages:
-                    self._activity.got(message.q_name, message.descriptor.put_ms, now)
-            self._note_change(change)
+            note = _NOTES.get(type(change))
+            if note is not None:
+                note(self, change, now)
+            for q_name in change.wakes:
+                self.woken[q_name] = ANY
+            if change.is_news:
+                self.news += 1
+                self.rings = True
+        if isinstance(decision.reply, WasGot | WereGot):
+            for change in decision.changes:
+                if isinstance(change, c.TakeMessage | c.RemoveMessage):
+                    self._activity.got(change.message.q_name, change.message.descriptor.put_ms, now)
 
-    def _note_change(self, change: c.AnyChange) -> None:
-        note = _NOTES.get(type(change))
-        if note is not None:
-            note(self, change)
-        for q_name in change.wakes:
-            self.woken[q_name] = ANY
-        if change.is_news:
-            self.news += 1
-            self.rings = True
-
-    def _note_message(self, change: c.AddMessage) -> None:
+    def _note_message(self, change: c.AddMessage, now: int) -> None:
+        self._activity.put(change.q_name, now)
         descriptor = change.descriptor
         came = self._coming.setdefault(change.unit_id, {}) if change.unit_id else self.woken
         note_coming(came, change.q_name, [(descriptor.msg_id, descriptor.correl_id)])
         if not change.unit_id and change.trigger is not None:
             self._tell_available(change.q_name, change.trigger)
 
-    def _note_unit(self, change: c.EndUnit) -> None:
+    def _note_reserved(self, change: c.ReserveMessages, now: int) -> None:
+        for message in change.messages:
+            self._activity.got(message.q_name, message.descriptor.put_ms, now)
+
+    def _note_unit(self, change: c.EndUnit, now: int) -> None:
         came = self._coming.pop(change.unit.unit_id, {})
         if change.outcome is UnitOutcome.COMMITTED:
             for q_name, ids in came.items():
@@ -103,7 +101,7 @@ class Notes:
             if held.message is not None and held.q_name not in change.deleted:
                 self._tell_available(held.q_name, held.message)
 
-    def _note_definition(self, change: c.SetDefinition) -> None:
+    def _note_definition(self, change: c.SetDefinition, now: int) -> None:
         if isinstance(change.definition, QueueManagerDefinition):
             self._scan.interval_ms = change.definition.expiry_interval * 1000
         if isinstance(change.definition, LocalQueue):
@@ -115,22 +113,22 @@ class Notes:
                 if session.parked is not None:
                     self.woken[session.parked.q_name] = ANY
 
-    def _note_dropped(self, change: c.DropDefinition) -> None:
+    def _note_dropped(self, change: c.DropDefinition, now: int) -> None:
         if change.object_type is ObjectType.QLOCAL:
             self.tended.discard(change.name)
             self._looks.forget(change.name)
             self._activity.forget(change.name)
 
-    def _note_run(self, change: c.WriteRun) -> None:
+    def _note_run(self, change: c.WriteRun, now: int) -> None:
         self._counters.written(change)
 
-    def _note_returned(self, change: c.ReturnReserved) -> None:
+    def _note_returned(self, change: c.ReturnReserved, now: int) -> None:
         self._activity.returned()
 
-    def _note_damaged(self, change: c.SetAside) -> None:
+    def _note_damaged(self, change: c.SetAside, now: int) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))
 
-    def _note_gone(self, change: handle_changes.DropConnection) -> None:
+    def _note_gone(self, change: handle_changes.DropConnection, now: int) -> None:
         session = self._sessions.pop(change.connection, None)
         if session is not None:
             session.is_gone = True
@@ -139,8 +137,9 @@ class Notes:
         self.events.append(TriggerMessageAvailable(self._q_mgr_name, initiation_q, message))
 
 
-_NOTES: dict[type[c.AnyChange], Callable[[Notes, Any], None]] = {
+_NOTES: dict[type[c.AnyChange], Callable[[Notes, Any, int], None]] = {
     c.AddMessage: Notes._note_message,
+    c.ReserveMessages: Notes._note_reserved,
     c.EndUnit: Notes._note_unit,
     c.SetDefinition: Notes._note_definition,
     c.DropDefinition: Notes._note_dropped,

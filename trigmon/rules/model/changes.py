@@ -54,7 +54,7 @@ class AddMessage(QuietChange, frozen=True):
         return self.q_name
 
 
-class OfMessage(Change, frozen=True):
+class OfMessage(QuietChange, frozen=True):
     """What is done to one message that lies on a queue."""
 
     message: StoredMessage

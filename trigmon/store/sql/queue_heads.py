@@ -35,11 +35,13 @@ class QueueHeads:
             return None
 
     def _messages(self, q_name: str, number: int) -> Generator[StoredMessage, None, None]:
+        """Returns a queue's available messages in get order."""
+
         def read(after: Cursor | None) -> tuple[list[StoredMessage], bool]:
             rows, is_all = self._read_rows(number, after)
             return _readable(q_name, rows), is_all
 
-        yield from self._ahead.messages(q_name, read)
+        return self._ahead.messages(q_name, read)
 
 
 class _Unreadable(Exception):  # noqa: N818

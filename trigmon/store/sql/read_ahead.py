@@ -9,7 +9,8 @@ large ones.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Generator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -42,6 +43,9 @@ class Entry(NamedTuple):
 
     key: Key
     message: StoredMessage
+
+
+_key = attrgetter("key")
 
 
 class Window:
@@ -111,7 +115,7 @@ class Ahead:
             if unit_id not in units:
                 del self._units[unit_id]
 
-    def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
+    def messages(self, q_name: str, read: Read) -> Generator[StoredMessage, None, None]:
         """Yields a queue's available messages in get order."""
         window = self._windows.pop(q_name, None) or Window()
         window.trim()
@@ -221,10 +225,6 @@ class Ahead:
         window = self._windows.get(message.q_name)
         if window is not None:
             window.remove(message)
-
-
-def _key(entry: Entry) -> Key:
-    return entry.key
 
 
 def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:

@@ -66,13 +66,10 @@ class Look:
         if self._selection.reserved is not None:
             return self._reserved(self._selection.reserved)
         picked = Picked(self._selection, self._locks, self._is_whole)
-        streams = self._with_available(self._streams())
         if self._ahead is not None:
             _pick_known(self._ahead, picked)
-        elif len(streams) == 1:
-            self._pick(streams[0], picked)
         else:
-            self._pick_merged([self._rows(stream) for stream in streams], picked)
+            self._pick_streams(self._with_available(self._streams()), picked)
         if self._has_own:
             picked.start_own()
             self._pick([(sql.FIND_OWN, (self._selection.unit_id, self._queue))], picked)
@@ -152,6 +149,13 @@ class Look:
         finally:
             for stream in streams:
                 stream.close()
+
+    def _pick_streams(self, streams: list[list[Statement]], picked: Picked) -> None:
+        """Reads rows of several streams in get order until enough are found."""
+        if len(streams) == 1:
+            self._pick(streams[0], picked)
+        else:
+            self._pick_merged([self._rows(stream) for stream in streams], picked)
 
     def _streams(self) -> list[list[Statement]]:
         """Returns the statements for committed rows that may match: one list, or a list for each kind of message."""
