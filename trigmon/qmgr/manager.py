@@ -329,6 +329,8 @@ class QueueManager:
         """Performs again the gets that wait on what changed."""
         while self._notes.woken:
             q_name, came = self._notes.woken.popitem()
+            if q_name not in self._waiters.queues:
+                continue
             for session in self._waiters.special(q_name, came):
                 self._retry(session, now, answers)
             for session in self._waiters.general(q_name):

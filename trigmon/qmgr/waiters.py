@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from trigmon.mq.calls import Get
 from trigmon.mq.enums import GetOption, MatchOption
@@ -27,12 +28,21 @@ Came = list[tuple[bytes, bytes]] | None
 ANY: Came = None
 
 
+class OfQueue(NamedTuple):
+    """The sessions that wait on one queue, by connection."""
+
+    special: dict[int, Session]
+    general: dict[int, Session]
+
+
+_NOBODY = OfQueue({}, {})
+
+
 class Waiters:
-    """The waiting sessions of one queue manager."""
+    """The waiting sessions of one queue manager. ``queues``: those on which any waits."""
 
     def __init__(self) -> None:
-        self._special: dict[str, dict[int, Session]] = {}
-        self._general: dict[str, dict[int, Session]] = {}
+        self.queues: dict[str, OfQueue] = {}
         self._deadlines: list[tuple[int, int, Session, Parked]] = []
         self._numbers = itertools.count()
         self.count = 0
@@ -40,8 +50,8 @@ class Waiters:
     def park(self, session: Session, parked: Parked) -> None:
         """Adds a waiting session."""
         session.parked = parked
-        table = self._special if _is_special(parked) else self._general
-        table.setdefault(parked.q_name, {})[session.connection] = session
+        of_queue = self.queues.setdefault(parked.q_name, OfQueue({}, {}))
+        (of_queue.special if _is_special(parked) else of_queue.general)[session.connection] = session
         self.count += 1
         if parked.deadline_ms is not None:
             # The number decides between equal deadlines: one session may have waited twice until the same moment.
@@ -56,26 +66,26 @@ class Waiters:
             return
         session.parked = None
         self.count -= 1
-        for table in (self._special, self._general):
-            of_queue = table.get(parked.q_name)
-            if of_queue is not None and of_queue.pop(session.connection, None) is not None and not of_queue:
-                del table[parked.q_name]
+        of_queue = self.queues[parked.q_name]
+        for sessions in of_queue:
+            sessions.pop(session.connection, None)
+        if not any(of_queue):
+            del self.queues[parked.q_name]
 
     def special(self, q_name: str, came: Came) -> list[Session]:
         """Returns the sessions that browse or match a field, except those that no message that came can concern."""
-        sessions = self._special.get(q_name, {}).values()
+        sessions = self.queues.get(q_name, _NOBODY).special.values()
         if came is None:
             return list(sessions)
         return [session for session in sessions if _is_concerned(session, came)]
 
     def general(self, q_name: str) -> list[Session]:
         """Returns the sessions that take any message, in the order in which they began to wait."""
-        return list(self._general.get(q_name, {}).values())
+        return list(self.queues.get(q_name, _NOBODY).general.values())
 
     def all(self) -> list[Session]:
         """Returns all waiting sessions."""
-        tables = (*self._special.values(), *self._general.values())
-        return [session for of_queue in tables for session in of_queue.values()]
+        return [session for of_queue in self.queues.values() for table in of_queue for session in table.values()]
 
     def _forget_answered(self) -> None:
         """Removes answered waits from the heap."""
