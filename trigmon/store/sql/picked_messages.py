@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import Whole
-from trigmon.rules.model.stored_messages import SLICE, Selection, StoredMessage, fits
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage, fits
 
 Row = tuple[Any, ...]
 LOST = MessageDescriptor()
@@ -23,7 +23,10 @@ class Picked:
     """The messages picked so far, of one look-up."""
 
     def __init__(
-        self, selection: Selection, locks: Mapping[int, int], is_whole: Callable[[MessageDescriptor, int], bool]
+        self,
+        selection: Selection,
+        locks: Mapping[int, int],
+        is_whole: Callable[[MessageDescriptor, int], bool] = lambda descriptor, now: True,
     ) -> None:
         self._selection = selection
         self._locks = locks
@@ -36,6 +39,11 @@ class Picked:
         self.messages: list[StoredMessage] = []
         self.expired: list[StoredMessage] = []
         self.damaged: list[StoredMessage] = []
+
+    @property
+    def found(self) -> Found:
+        """The result of the look-up."""
+        return Found(tuple(self.messages), tuple(self.expired), damaged=tuple(self.damaged))
 
     def start_own(self) -> None:
         """Begins the rows of the unit's own uncommitted puts, after those of committed messages."""

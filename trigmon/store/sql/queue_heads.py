@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
 
 from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
-from trigmon.store.sql.picked_messages import Row, message_of
+from trigmon.store.sql.picked_messages import Picked, Row, message_of
 from trigmon.store.sql.read_ahead import Ahead
-from trigmon.store.sql.select import Look
 
 ReadRows = Callable[[int, Cursor | None], tuple[list[Row], bool]]
 """Reads rows outside groups of a queue's number, behind a place or from the start; whether none follow."""
@@ -21,20 +19,24 @@ class QueueHeads:
         self._ahead = ahead
         self._read_rows = read_rows
 
-    def found(
-        self, selection: Selection, number: int, look: Callable[[Generator[StoredMessage, None, None]], Look]
-    ) -> Found | None:
-        """Returns the result of a look-up of a queue's first messages; None if the look-up must read the rows."""
+    def found(self, selection: Selection, number: int, locks: Mapping[int, int]) -> Found | None:
+        """Returns the result of a look-up of a queue's first messages; None if the look-up must read the rows.
+
+        ``locks``: locked messages and the handles that locked them. Uncommitted puts are never found.
+        """
         if not _is_first(selection):
             return None
+        picked = Picked(selection, locks)
         try:
-            with closing(self._messages(selection.q_name, number)) as ahead:
-                return look(ahead).found()
+            for message in self._messages(selection.q_name, number):
+                if not picked.take_known(message):
+                    break
         except _Unreadable:
             self._ahead.forget(selection.q_name)
             return None
+        return picked.found
 
-    def _messages(self, q_name: str, number: int) -> Generator[StoredMessage, None, None]:
+    def _messages(self, q_name: str, number: int) -> Iterator[StoredMessage]:
         """Returns a queue's available messages in get order."""
 
         def read(after: Cursor | None) -> tuple[list[StoredMessage], bool]:

@@ -9,7 +9,7 @@ large ones.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Container, Generator
+from collections.abc import Callable, Container, Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -115,7 +115,7 @@ class Ahead:
             if unit_id not in units:
                 del self._units[unit_id]
 
-    def messages(self, q_name: str, read: Read) -> Generator[StoredMessage, None, None]:
+    def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
         """Yields a queue's available messages in get order."""
         window = self._windows.pop(q_name, None) or Window()
         window.trim()

@@ -29,9 +29,8 @@ class Look:
     """One look-up of messages. ``execute`` returns a cursor over a statement's rows; ``queue`` is the queue's number.
 
     ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
-    ``has_own``: the unit of work has put to the queue. ``ahead``: the available messages in get order, if they are
-    known without a statement; only for a selection of any message on a queue without groups. ``available``: the units
-    of work with available messages that are not rewritten yet (none of a group), and what they had done to them.
+    ``has_own``: the unit of work has put to the queue. ``available``: the units of work with available messages that
+    are not rewritten yet (none of a group), and what they had done to them.
     """
 
     def __init__(
@@ -43,7 +42,6 @@ class Look:
         *,
         has_groups: bool,
         has_own: bool,
-        ahead: Iterable[StoredMessage] | None = None,
         available: Sequence[tuple[str, int]] = (),
     ) -> None:
         self._execute = execute
@@ -52,7 +50,6 @@ class Look:
         self._queue = queue
         self._kinds = _kinds(selection, has_groups, has_own)
         self._has_own = has_own
-        self._ahead = ahead
         self._available = available
         # The result for a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
@@ -66,15 +63,16 @@ class Look:
         if self._selection.reserved is not None:
             return self._reserved(self._selection.reserved)
         picked = Picked(self._selection, self._locks, self._is_whole)
-        if self._ahead is not None:
-            _pick_known(self._ahead, picked)
+        streams = self._with_available(self._streams())
+        if len(streams) == 1:
+            self._pick(streams[0], picked)
         else:
-            self._pick_streams(self._with_available(self._streams()), picked)
+            self._pick_merged([self._rows(stream) for stream in streams], picked)
         if self._has_own:
             picked.start_own()
             self._pick([(sql.FIND_OWN, (self._selection.unit_id, self._queue))], picked)
             picked.merge()
-        found = Found(tuple(picked.messages), tuple(picked.expired), damaged=tuple(picked.damaged))
+        found = picked.found
         return self._gathered(found) if self._selection.gathers and found.messages else found
 
     def _expired(self) -> Found:
@@ -84,7 +82,7 @@ class Look:
         """
         picked = Picked(self._selection, {}, self._is_whole)
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
-        return Found(expired=tuple(picked.expired), damaged=tuple(picked.damaged))
+        return picked.found
 
     def _reserved(self, wanted: Reserved) -> Found:
         """Returns the messages of a reservation with these ordinals, in their order."""
@@ -149,13 +147,6 @@ class Look:
         finally:
             for stream in streams:
                 stream.close()
-
-    def _pick_streams(self, streams: list[list[Statement]], picked: Picked) -> None:
-        """Reads rows of several streams in get order until enough are found."""
-        if len(streams) == 1:
-            self._pick(streams[0], picked)
-        else:
-            self._pick_merged([self._rows(stream) for stream in streams], picked)
 
     def _streams(self) -> list[list[Statement]]:
         """Returns the statements for committed rows that may match: one list, or a list for each kind of message."""
@@ -271,12 +262,6 @@ class Look:
             if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
-
-
-def _pick_known(messages: Iterable[StoredMessage], picked: Picked) -> None:
-    for message in messages:
-        if not picked.take_known(message):
-            break
 
 
 def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -168,23 +167,24 @@ class RowStore(BaseStore):
         if number is None:
             return Found()
         try:
-            if not self.messages.groups.has_groups(number) and number not in self.leftovers.available:
-                found = self._heads.found(selection, number, partial(self._look, selection, number))
+            has_own = bool(selection.unit_id) and self._has_own(selection)
+            has_groups = self.messages.groups.has_groups(number)
+            if not has_own and not has_groups and number not in self.leftovers.available:
+                found = self._heads.found(selection, number, self.standing.locks)
                 if found is not None:
                     return found
-            return self._look(selection, number, None).found()
+            return self._look(selection, number, has_groups=has_groups, has_own=has_own).found()
         except self.error as error:
             raise StoreBroken(str(error)) from error
 
-    def _look(self, selection: Selection, number: int, ahead: Iterable[StoredMessage] | None) -> Look:
+    def _look(self, selection: Selection, number: int, *, has_groups: bool, has_own: bool) -> Look:
         return Look(
             self._open_rows,
             selection,
             number,
             self.standing.locks,
-            has_groups=self.messages.groups.has_groups(number),
-            has_own=bool(selection.unit_id) and self._has_own(selection),
-            ahead=ahead,
+            has_groups=has_groups,
+            has_own=has_own,
             available=self.leftovers.available.get(number, ()),
         )
 

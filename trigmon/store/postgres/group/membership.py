@@ -9,8 +9,7 @@ session, and the turn is rolled back.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,7 +22,7 @@ from trigmon.rules.model.group_members import Member
 from trigmon.rules.model.handles import Decided, HandleFacts
 from trigmon.rules.model.shared_queue import SharedQueue, opened
 from trigmon.rules.model.shared_view import Moved
-from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.store.postgres import group_sql, lease
 from trigmon.store.postgres.chunk_reader import ChunkReader
 from trigmon.store.postgres.connection import Place
@@ -286,26 +285,22 @@ class PostgresMembership:
         has_own = selection.q_name in self._writes.units.get(selection.unit_id, NO_UNIT).put_to
         unit_id = self._writes.of_group(selection.unit_id)
         selection = replace(selection, unit_id=unit_id, handle=self._writes.own + selection.handle)
-        look = partial(self._look, selection, number, has_own)
-        found = None
-        if not self._writes.groups.has_groups(number) and number not in self._leftovers.available:
-            found = self._heads.found(selection, number, look)
-        return look(None).found() if found is None else found
-
-    def _look(
-        self, selection: Selection, number: int, has_own: bool, ahead: Generator[StoredMessage, None, None] | None
-    ) -> Look:
-        has_groups = self._writes.groups.has_groups(number)
-        return Look(
+        locks, has_groups = self._snapshot.locks, self._writes.groups.has_groups(number)
+        available = self._leftovers.available.get(number, ())
+        if not has_own and not has_groups and not available:
+            found = self._heads.found(selection, number, locks)
+            if found is not None:
+                return found
+        look = Look(
             self._turn.open_rows,
             selection,
             number,
-            self._snapshot.locks,
+            locks,
             has_groups=has_groups,
             has_own=has_own,
-            ahead=ahead,
-            available=self._leftovers.available.get(number, ()),
+            available=available,
         )
+        return look.found()
 
     # -- writing ----------------------------------------------------------------------------------------
 
