@@ -77,7 +77,7 @@ def _as_of_release(patches: Patches) -> None:
     store = with_store(patches)
     right = follow_ups._NOTES[EndUnit]
 
-    def noted(self, change):
+    def noted(self, change, now):
         standing, held = store[0].standing, []
         for one in change.unit.held:
             if one.message is not None and (queue := standing.queues.get(one.message.q_name)) is not None:
@@ -85,7 +85,7 @@ def _as_of_release(patches: Patches) -> None:
                     one, message=effects.trigger_message(queue, standing.processes.get(queue.definition.process_name))
                 )
             held.append(one)
-        right(self, replace(change, unit=replace(change.unit, held=tuple(held))))
+        right(self, replace(change, unit=replace(change.unit, held=tuple(held))), now)
 
     patches.setitem(follow_ups._NOTES, EndUnit, noted)
 
@@ -95,7 +95,7 @@ def _recalled(patches: Patches) -> None:
     store = with_store(patches)
     right = follow_ups._NOTES[EndUnit]
 
-    def noted(self, change):
+    def noted(self, change, now):
         queues = store[0].standing.queues
         held = tuple(
             one
@@ -105,7 +105,7 @@ def _recalled(patches: Patches) -> None:
             or queues[one.message.q_name].definition.trigger_control is TriggerControl.ON
             or queues[one.message.q_name].definition.trigger_type is DEPTH
         )
-        right(self, replace(change, unit=replace(change.unit, held=held)))
+        right(self, replace(change, unit=replace(change.unit, held=held)), now)
 
     patches.setitem(follow_ups._NOTES, EndUnit, noted)
 
