@@ -378,6 +378,17 @@ class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
     why_not: bool = False
 
 
+class Rehearse(Call, frozen=True, array_like=True, kw_only=True, tag="rehearse"):
+    """What a put would meet if the local queue had these attributes instead of its own. Answered by Explained.
+
+    ``values["saving"]`` is the verdict on the change itself: fires, occasion, fails, conditions. Nothing changes.
+    """
+
+    q_name: str
+    attributes: dict[str, Any]
+    priority: int = -1
+
+
 class Pause(Call, frozen=True, array_like=True, kw_only=True, tag="pause"):
     """Starting is paused: of runs for a queue, of runs of a process, or of all. Triggering goes on as ever.
 
@@ -641,6 +652,7 @@ AnyCall = (
     | EndConnection
     | Status
     | Explain
+    | Rehearse
     | Pause
     | Resume
     | Pauses

@@ -114,6 +114,7 @@ from trigmon.rules.queue_status import (
     decide_queue_status,
     look_for_oldest,
 )
+from trigmon.rules.rehearsal import decide_rehearse, look_for_rehearse
 from trigmon.rules.reservations.display_reservations import decide_reservations
 from trigmon.rules.reservations.end_reservation import (
     decide_leave_reservation,
@@ -190,6 +191,10 @@ def _by_handle(call: Any, connection: int) -> Wants:
 
 def _by_q_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name)
+
+
+def _local_queue(call: calls.Rehearse, connection: int) -> WorldWants:
+    return WorldWants(connection, call.q_name, object_type_of("QLOCAL"))
 
 
 def _unit(call: calls.Put | calls.PutMany) -> int:
@@ -329,6 +334,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     ),
     calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
+    calls.Rehearse: Verb(_local_queue, decide_rehearse, look_for_rehearse, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
