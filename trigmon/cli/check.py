@@ -50,7 +50,7 @@ def check(
 
 def _check_health(ctx: click.Context, queue: str | None, max_depth: int | None, max_age_ms: int) -> None:
     from trigmon.cli import output
-    from trigmon.cli.errors import sentence
+    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError, UnknownObjectName
 
     try:
