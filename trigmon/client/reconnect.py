@@ -44,6 +44,7 @@ from trigmon.mq.calls import (
     Release,
     Reservations,
     Reserve,
+    RunHistory,
     Runs,
     Settle,
     Status,
@@ -79,6 +80,7 @@ _AS_GOOD_TWICE = frozenset(
             Pauses,
             QueueStatus,
             Runs,
+            RunHistory,
         ),
         *(Commit, Backout, Disconnect, DeadLetters, Reservations, Reserve, ReadReserved, Settle, Release, Attempt),
     )
