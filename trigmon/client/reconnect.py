@@ -45,6 +45,7 @@ from trigmon.mq.calls import (
     Release,
     Reservations,
     Reserve,
+    RunHistory,
     Runs,
     Settle,
     Status,
@@ -81,6 +82,7 @@ _AS_GOOD_TWICE = frozenset(
             Pauses,
             QueueStatus,
             Runs,
+            RunHistory,
         ),
         *(Commit, Backout, Disconnect, DeadLetters, Reservations, Reserve, ReadReserved, Settle, Release, Attempt),
     )

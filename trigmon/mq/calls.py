@@ -499,6 +499,20 @@ class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):
     before: str = ""
 
 
+class RunHistory(Call, frozen=True, array_like=True, kw_only=True, tag="run_history"):
+    """How many runs ended from ``since_ms`` to before ``until_ms`` (0: until now). Answered by Values.
+
+    ``by`` says what is told apart: hour or day, queue, process, outcome. Each of ``rows`` has since_ms (the begin of
+    the hour or the day, UTC), q_name, process_name and outcome, as far as asked for, then runs, took_ms (of all
+    together) and last_ms (the end of the last). outcome is ok, failed, could_not_start, unknown, cancelled or joined.
+    While ``more``, ask again with ``next_ms`` as since_ms: it counts other runs, so the rows are added up.
+    """
+
+    since_ms: int = 0
+    until_ms: int = 0
+    by: list[str] = []
+
+
 class CancelRun(Call, frozen=True, array_like=True, kw_only=True, tag="cancel_run"):
     """Ends a held run at once, and asks the monitor of one that is due or started to end it. Answered by Recorded.
 
@@ -665,6 +679,7 @@ AnyCall = (
     | StartRuns
     | ChangeRun
     | Runs
+    | RunHistory
     | CancelRun
     | RetryRun
     | Controls

@@ -135,6 +135,7 @@ from trigmon.rules.runs.admission import MOST_AT_ONCE, decide_start_run, decide_
 from trigmon.rules.runs.outcome import decide_judge_run, look_for_judge_run
 from trigmon.rules.runs.pause import decide_pause, decide_pauses, decide_resume, wants_pause
 from trigmon.rules.runs.program_tracking import decide_attend
+from trigmon.rules.runs.run_history import COUNTED_AT_ONCE, decide_run_history, span_of
 from trigmon.rules.runs.run_ledger import (
     checked_where,
     complete_controls,
@@ -288,6 +289,10 @@ def _runs(call: calls.Runs, connection: int) -> LedgerWants:
     return LedgerWants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
 
+def _history(call: calls.RunHistory, connection: int) -> LedgerWants:
+    return LedgerWants(connection, history=span_of(call), limit=COUNTED_AT_ONCE)
+
+
 def _prune(call: Prune, connection: int) -> LedgerWants:
     return LedgerWants(connection, keep_count=call.keep_count, ended_before_ms=call.ended_before_ms)
 
@@ -347,6 +352,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True, is_monitors=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
+    calls.RunHistory: Verb(_history, decide_run_history, is_wide=True),
     calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
     calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
     calls.Controls: Verb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +15,7 @@ from trigmon.rules.model.change import VOLATILE, Change, Durability
 from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts
 from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_facts import Line, Serving
+from trigmon.rules.model.run_facts import EndedRun, Line, Serving
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import FileCopy, NotEntered
@@ -72,11 +73,27 @@ class BaseStore(ABC):
     def _about_ledger(self, facts: WideFacts, wants: LedgerWants) -> WideFacts:
         if wants.line_of is not None:
             return replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
+        if wants.history is not None:
+            ended, more_from_ms = self._history(*wants.history, wants.limit)
+            return replace(facts, ended=ended, more_from_ms=more_from_ms)
         if wants.limit:
             runs = tuple(self._runs(wants.where or {}, wants.before, wants.limit))
             causes, unread = tuple(self.standing.causes.values()), self.standing.unread(runs)
             return replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
         return replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
+
+    def _history(self, since_ms: int, until_ms: int, limit: int) -> tuple[tuple[EndedRun, ...], int]:
+        """Returns about ``limit`` runs in the order of their ends, and when the next ended; 0 for none.
+
+        Of one millisecond all are returned or none, so that a reader goes on by a time.
+        """
+        ended = self._ended_runs(since_ms, until_ms, limit + 1)
+        if len(ended) <= limit:
+            return tuple(ended), 0
+        next_ms = ended[-1].ended_ms
+        if ended[0].ended_ms == next_ms:
+            return tuple(self._ended_runs(next_ms, next_ms + 1, sys.maxsize)), next_ms + 1
+        return tuple(run for run in ended if run.ended_ms < next_ms), next_ms
 
     def _about_run(self, facts: RunFacts, wants: RunWants) -> RunFacts:
         run = self._run(wants.run_id)
@@ -119,6 +136,10 @@ class BaseStore(ABC):
     @abstractmethod
     def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
         """Returns runs whose record has every value of ``where``, newest first, behind the run ``before`` if named."""
+
+    @abstractmethod
+    def _ended_runs(self, since_ms: int, until_ms: int, limit: int) -> Sequence[EndedRun]:
+        """Returns the first runs that ended from one time to before the other, the oldest end first, by an index."""
 
     @abstractmethod
     def _ended(self, reservation: int) -> Reservation | None:

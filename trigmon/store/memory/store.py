@@ -14,6 +14,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.run_facts import EndedRun
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.base import ID_BLOCK, BaseStore
@@ -170,6 +171,9 @@ class MemoryStore(BaseStore):
 
     def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
         return self._run_records.held(line, limit, from_last=from_last)
+
+    def _ended_runs(self, since_ms: int, until_ms: int, limit: int) -> Sequence[EndedRun]:
+        return self._run_records.history(since_ms, until_ms, limit)
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         return self._run_records.outdated(keep_count, ended_before_ms)

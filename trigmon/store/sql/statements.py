@@ -210,6 +210,9 @@ RUNS_BY = {  # the most telling first
 
 COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
 OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
+HISTORY = """
+SELECT ended_ms, state, q_name, record FROM run WHERE ended_ms > 0 AND ended_ms >= ? AND ended_ms < ?
+ORDER BY ended_ms LIMIT ?"""
 UNDER_WAY = "SELECT run_id, record FROM run WHERE state IN ('due', 'started', 'serving', 'drained')"
 
 HOLD = """
