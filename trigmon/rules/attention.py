@@ -22,7 +22,7 @@ NEARLY_FULL = 0.8
 
 
 class Attention(msgspec.Struct, frozen=True):
-    """One thing that needs attention. ``since_ms`` is 0 where it is not recorded.
+    """One thing that needs attention. ``since_ms`` is 0 where it is not recorded; ``last_line`` is of a run's errors.
 
     ``kind``: disk, held, no_monitor, failing, stuck, dead_letters, put_aside, nearly_full or paused.
     """
@@ -32,6 +32,7 @@ class Attention(msgspec.Struct, frozen=True):
     text: str
     remedy: str
     since_ms: int = 0
+    last_line: str = ""
 
 
 PUTS_REFUSED = Attention(

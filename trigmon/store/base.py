@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -31,6 +31,8 @@ class BaseStore(ABC):
 
     is_in_group = False
     copy: FileCopy | None = None
+    _ended_runs: Callable[[int, int, int], Sequence[EndedRun]]
+    """Returns the first runs that ended from one time to before another, the oldest end first: since, until, limit."""
 
     def __init__(self) -> None:
         self.standing = Standing("")
@@ -136,10 +138,6 @@ class BaseStore(ABC):
     @abstractmethod
     def _runs(self, where: dict[str, object], before: str, limit: int) -> Sequence[Run]:
         """Returns runs whose record has every value of ``where``, newest first, behind the run ``before`` if named."""
-
-    @abstractmethod
-    def _ended_runs(self, since_ms: int, until_ms: int, limit: int) -> Sequence[EndedRun]:
-        """Returns the first runs that ended from one time to before the other, the oldest end first, by an index."""
 
     @abstractmethod
     def _ended(self, reservation: int) -> Reservation | None:
