@@ -7,7 +7,7 @@ import pytest
 from tests.daemons import define
 from tests.waiting import until
 from trigmon.console.overview import read_overview
-from trigmon.mq.calls import Alter, Delete
+from trigmon.mq.calls import Delete
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 PROGRAMS = {
@@ -45,7 +45,6 @@ class Machine:
             script = daemon.home / f"{name}.py"
             script.write_text(text)
             define(self.qm, name, "PROCESS", appl_type="unix", appl_id=f"{sys.executable} {script}", retry=0, breaker=0)
-        self.qm.call(Alter(object_type="QMGR", name="", attributes={"trigger_interval": 0}))
 
     def queue(self, name, process="", **attributes):
         """Defines a queue, that triggers when a process is named."""
