@@ -10,8 +10,6 @@ import click
 
 from trigmon.cli.command import command, invocation
 
-URGENT = ("disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server")
-
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
 @click.option("--watch", is_flag=True, help="Repeat it, with the runs in progress, until Ctrl-C.")
@@ -85,6 +83,7 @@ def _show() -> None:
 def _print_attention(found: list[dict[str, Any]]) -> None:
     """Prints what needs attention, or that nothing does."""
     from trigmon.cli import output
+    from trigmon.rules.attention import URGENT
 
     if not found:
         click.echo(f"{click.style('needs attention', bold=True)}  nothing\n")

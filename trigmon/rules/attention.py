@@ -31,6 +31,8 @@ KINDS = (
     *("dead_letters", "put_aside", "nearly_full", "disk_near", "paused"),
 )
 """The most urgent first."""
+URGENT = frozenset({"disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server"})
+"""Something does not go on until a person acts."""
 
 
 class Attention(msgspec.Struct, frozen=True):
@@ -89,7 +91,7 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
         age_ms, usual_ms = manager.now_ms - put_ms, activity.q_time_ms
         if name in explained or activity.gets < ENOUGH_GETS or age_ms < max(LONG_MS, TIMES_USUAL * usual_ms):
             continue
-        text = f"its oldest message waits for {_span(age_ms)}; messages usually wait for {_span(usual_ms)}"
+        text = f"its oldest message waits for {span(age_ms)}; messages usually wait for {span(usual_ms)}"
         yield Attention(
             "old", name, text, f"trigmon explain {name} --why-not; trigmon runs list --queue {name}", put_ms
         )
@@ -101,7 +103,7 @@ def last_line(run: Run) -> str:
     return lines[-1].strip()[:LONGEST_LINE] if lines else ""
 
 
-def _span(ms: float) -> str:
+def span(ms: float) -> str:
     """Returns a span of time for a person, in one unit."""
     for unit, of_unit in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
         if ms >= 2 * of_unit:
