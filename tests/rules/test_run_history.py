@@ -63,7 +63,7 @@ def test_runs_are_counted_by_hour_process_and_outcome(world):
     assert [row["since_ms"] % (24 * HOUR) for row in rows(world, "day")[0]] == [0]
 
 
-def test_nothing_told_apart_is_one_count_and_an_empty_ledger_is_no_row(world):
+def test_without_fields_there_is_one_count_and_of_an_empty_ledger_none(world):
     assert rows(world)[0] == []
     ended(world, T)
     ended(world, T + HOUR, exit_status=1)
@@ -115,7 +115,7 @@ def test_a_record_that_no_run_has_is_counted_all_the_same(world):
 
 
 @pytest.mark.parametrize("by", [["week"], ["hour", "day"], [""]])
-def test_what_cannot_be_told_apart_is_refused(world, by):
+def test_an_unknown_field_is_refused(world, by):
     assert world.do(RunHistory(by=by)).reason == Reason.OPTIONS_ERROR
 
 

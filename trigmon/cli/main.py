@@ -27,6 +27,7 @@ COMMANDS = {
     "dlq": "trigmon.cli.dlq:dlq",
     "spark": "trigmon.cli.spark:spark",
     "status": "trigmon.cli.status:status",
+    "top": "trigmon.cli.top:top",
     "qmgr": "trigmon.cli.qmgr:qmgr",
     "use": "trigmon.cli.use:use",
     "group": "trigmon.cli.group:group",

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import command, group, invocation, reason_option, since
+from trigmon.cli.run_history import history
 from trigmon.cli.run_selection import any_run, find, has_failed, has_output, one
 from trigmon.console.run_text import latencies, progress_text
 from trigmon.mq.run import OPEN, Run, RunState, read_run
@@ -37,6 +38,9 @@ _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration
 @group("runs", example="trigmon runs list")
 def runs() -> None:
     """The run ledger: every program that a monitor started, holds, or could not start."""
+
+
+runs.add_command(history)
 
 
 @command("list", "trigmon runs list --state held", runs)

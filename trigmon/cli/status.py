@@ -10,8 +10,6 @@ import click
 
 from trigmon.cli.command import command, invocation
 
-URGENT = ("disk", "held", "failing", "no_monitor", "stuck")
-
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
 @click.option("--watch", is_flag=True, help="Repeat it, with the runs in progress, until Ctrl-C.")
@@ -83,17 +81,14 @@ def _show() -> None:
 
 
 def _print_attention(found: list[dict[str, Any]]) -> None:
-    """Prints what needs attention, with the last words of a failed run; or that nothing does."""
+    """Prints what needs attention, or that nothing does."""
     from trigmon.cli import output
-    from trigmon.cli.run_selection import find, has_failed
+    from trigmon.rules.attention import URGENT
 
     if not found:
         click.echo(f"{click.style('needs attention', bold=True)}  nothing\n")
         return
     click.echo(click.style("needs attention", bold=True))
-    for each in found:
-        if each["kind"] == "failing" and (runs := find({"q_name": each["name"]}, 1, fits=has_failed).runs):
-            each["text"] += f": {runs[0].why}"
     output.listing(found, ["name", "kind", "since_time", "text", "remedy"], lambda row: row["kind"] in URGENT)
     click.echo()
 

@@ -1,1 +1,1 @@
-"""What operators see: one model for the terminal and for the web."""
+"""What operators see: a console, metrics."""

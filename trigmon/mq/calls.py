@@ -320,8 +320,9 @@ class QueueStatus(Call, frozen=True, array_like=True, kw_only=True, tag="queue_s
     """DISPLAY QSTATUS of local queues by generic name, in the order of their names. Answered by Listing.
 
     A row has name, current_q_depth, max_q_depth, open_input_count, open_output_count, uncommitted_msgs; when the oldest
-    message was put and how long ago (oldest_ms, oldest_age_s; 0: there is none); and what went through it, as counted
-    by this queue manager since since_ms, since_s seconds ago: puts, gets, high_q_depth, last_put_ms, last_get_ms.
+    message was put and how long ago (oldest_ms, oldest_age_s; 0: there is none); trigger_control, trigger_type,
+    process_name and paused (a sentence; blank where it is not); and what went through it, as counted by this queue
+    manager since since_ms, since_s seconds ago: puts, gets, high_q_depth, last_put_ms, last_get_ms.
     """
 
     q_name: str = "*"
@@ -502,10 +503,10 @@ class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):
 class RunHistory(Call, frozen=True, array_like=True, kw_only=True, tag="run_history"):
     """How many runs ended from ``since_ms`` to before ``until_ms`` (0: until now). Answered by Values.
 
-    ``by`` says what is told apart: hour or day, queue, process, outcome. Each of ``rows`` has since_ms (the begin of
-    the hour or the day, UTC), q_name, process_name and outcome, as far as asked for, then runs, took_ms (of all
-    together) and last_ms (the end of the last). outcome is ok, failed, could_not_start, unknown, cancelled or joined.
-    While ``more``, ask again with ``next_ms`` as since_ms: it counts other runs, so the rows are added up.
+    ``by`` names what the counts are split by: hour or day, queue, process, outcome. Each of ``rows`` has since_ms (the
+    begin of the hour or the day, UTC), q_name, process_name and outcome, as far as asked for, then runs, took_ms (of
+    all together) and last_ms (the end of the last). outcome is ok, failed, could_not_start, unknown, cancelled or
+    joined. While ``more``, ask again with ``next_ms`` as since_ms: it counts other runs, so the rows are added up.
     """
 
     since_ms: int = 0

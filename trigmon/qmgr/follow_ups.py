@@ -68,10 +68,10 @@ class Notes:
             if isinstance(change, c.AddMessage):
                 self._activity.put(change.q_name, now)
             elif is_get and isinstance(change, c.TakeMessage | c.RemoveMessage):
-                self._activity.got(change.message.q_name, now)
+                self._activity.got(change.message, now)
             elif isinstance(change, c.ReserveMessages):
                 for message in change.messages:
-                    self._activity.got(message.q_name, now)
+                    self._activity.got(message, now)
             self._note_change(change)
 
     def _note_change(self, change: c.AnyChange) -> None:

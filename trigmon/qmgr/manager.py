@@ -32,7 +32,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.handles import ConnectionFacts
-from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.manager_state import Disk, ManagerState
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.program_tracking import attended
 from trigmon.rules.verbs import VERBS
@@ -72,6 +72,7 @@ class QueueManager:
         self._store = store
         self._telling = telling or Telling()
         self._puts_allowed = puts_allowed
+        self.disk: Callable[[], Disk | None] = lambda: None
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
@@ -245,7 +246,8 @@ class QueueManager:
         backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, self._activity, end)
+        activity, disk = self._activity, self.disk()
+        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, activity, disk, end)
 
     def _end_session(self, by: Session, connection: int) -> None:
         if (ended := self._sessions.get(connection)) is not None:

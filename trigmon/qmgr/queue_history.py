@@ -18,9 +18,13 @@ from trigmon.rules.model.events import TriggerMessageDropped
 from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.manager_state import QueueActivity
 from trigmon.rules.model.situation import Happened
+from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.rules.model.verdict import Verdict
 from trigmon.rules.triggers.table import judge
 from trigmon.rules.triggers.wording import explanations
+
+AVERAGED_OVER = 64
+"""About so many of the last messages that were got make the average of how long messages wait."""
 
 
 class _Look(msgspec.Struct):
@@ -152,11 +156,13 @@ class Activity:
         activity.last_put_ms = now
         self.deepened.add(q_name)
 
-    def got(self, q_name: str, now: int) -> None:
+    def got(self, message: StoredMessage, now: int) -> None:
         """Counts a message that was got, committed or not."""
-        activity = self._of.get(q_name) or self._begun(q_name)
+        activity = self._of.get(message.q_name) or self._begun(message.q_name)
         activity.gets += 1
         activity.last_get_ms = now
+        waited_ms = max(0, now - message.descriptor.put_ms)
+        activity.q_time_ms += (waited_ms - activity.q_time_ms) / min(activity.gets, AVERAGED_OVER)
 
     def note_depth(self, q_name: str, depth: int) -> None:
         """Notes how deep a queue is at the end of a turn that put to it."""

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from trigmon.mq.calls import Call, QueueStatus, ResetQueueStatistics
+from trigmon.mq.enums import word
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Listing, Reply, Values
 from trigmon.rules.model.decision import Decision, Ids
@@ -20,6 +21,7 @@ from trigmon.rules.model.internal_calls import OldestMessage
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, Summary
+from trigmon.rules.runs.pause import paused
 
 
 def decide_queue_status(
@@ -36,7 +38,7 @@ def decide_queue_status(
     def listing(replies: list[Reply]) -> Listing:
         found = [each.values["put_ms"] for each in replies if isinstance(each, Values)]
         oldest = dict(zip(filled, found, strict=True))
-        rows = [_row(queue, oldest.get(queue.definition.name, 0)) for queue in queues]
+        rows = [_row(queue, oldest.get(queue.definition.name, 0), facts) for queue in queues]
         return Listing(rows=rows, more=len(behind) > limit)
 
     return Decision(internal_calls=looks, gather=listing) if looks else Decision(listing([]))
@@ -80,13 +82,18 @@ def _with_counters(row: dict[str, Any], manager: ManagerState) -> dict[str, Any]
     return {**row, **counted, "oldest_age_s": age_s, "since_s": (now - counted["since_ms"]) // 1000}
 
 
-def _row(queue: QueueFacts, oldest_ms: int) -> dict[str, Any]:
+def _row(queue: QueueFacts, oldest_ms: int, facts: WorldFacts) -> dict[str, Any]:
+    definition = queue.definition
     return {
-        "name": queue.definition.name,
+        "name": definition.name,
         "current_q_depth": queue.depth,
-        "max_q_depth": queue.definition.max_q_depth,
+        "max_q_depth": definition.max_q_depth,
         "open_input_count": queue.readers,
         "open_output_count": queue.open_output_count,
         "uncommitted_msgs": queue.uncommitted_puts + queue.uncommitted_gets,
         "oldest_ms": oldest_ms,
+        "trigger_control": word(definition.trigger_control),
+        "trigger_type": word(definition.trigger_type),
+        "process_name": definition.process_name,
+        "paused": paused(facts, definition.name, definition.process_name),
     }

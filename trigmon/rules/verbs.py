@@ -27,6 +27,7 @@ from trigmon.rules.dead_letters.manage import (
     decide_send_back,
     look_for_dead_letters,
 )
+from trigmon.rules.dead_letters.newest import decide_newest, look_for_newest
 from trigmon.rules.dead_letters.reject import decide_put_off, decide_reject, look_for_reject
 from trigmon.rules.dead_letters.undelivered import decide_report, decide_undelivered
 from trigmon.rules.display import (
@@ -65,6 +66,7 @@ from trigmon.rules.model.internal_calls import (
     LeaveReservation,
     LookThrough,
     MakeQueue,
+    NewestMessage,
     OldestMessage,
     Prune,
     PutAside,
@@ -210,6 +212,10 @@ def _everything(call: Any, connection: int) -> WorldWants:
     return WorldWants(connection)
 
 
+def _status(call: calls.Status, connection: int) -> WorldWants:
+    return WorldWants(connection, of_failures=True)
+
+
 def _group(call: calls.DisplayGroup, connection: int) -> WorldWants:
     return WorldWants(connection, of_group=True)
 
@@ -337,7 +343,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.EndConnection: Verb(
         _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
     ),
-    calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
+    calls.Status: Verb(_status, decide_status, complete=complete_status, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Rehearse: Verb(_local_queue, decide_rehearse, look_for_rehearse, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
@@ -384,6 +390,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
     OldestMessage: Verb(_by_q_name, decide_oldest, look_for_oldest),
+    NewestMessage: Verb(_by_q_name, decide_newest, look_for_newest),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),

@@ -143,6 +143,8 @@ class QueueManagerSetup:
             manager = QueueManager(
                 settings.qmgr.name, self._store, self.clock, self._event_log, self._puts_allowed, keep
             )
+            if self._disk is not None:
+                manager.disk = self._disk.state
             try:
                 made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
             except CannotStart:

@@ -47,6 +47,7 @@ class WorldWants(Wants, frozen=True):
     """Asks for every object: :class:`WorldFacts`."""
 
     of_group: bool = False  # the members of the group too, and what each has of its queues
+    of_failures: bool = False  # the last run of each queue whose runs failed, too
 
 
 class RunWants(Wants, frozen=True):
@@ -157,6 +158,7 @@ class WorldFacts(WideFacts, frozen=True, kw_only=True):
 
     world: World
     members: Group | None = None  # the members of the group
+    last_runs: dict[str, Run] = {}  # the last run that failed, or removed nothing, by queue
 
 
 class RunFacts(WideFacts, frozen=True):

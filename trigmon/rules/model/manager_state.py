@@ -35,6 +35,14 @@ class QueueActivity(msgspec.Struct):
     high_q_depth: int = 0
     last_put_ms: int = 0
     last_get_ms: int = 0
+    q_time_ms: float = 0.0  # how long the last messages that were got had waited, as QTIME of MQ: a moving average
+
+
+class Disk(msgspec.Struct, frozen=True):
+    """The free space where the store lies, in bytes, and how much of it is kept from puts."""
+
+    free_bytes: int
+    reserve_bytes: int
 
 
 class Activities(Protocol):
@@ -59,4 +67,5 @@ class ManagerState(msgspec.Struct, frozen=True):
     last_verdicts: Callable[[str], list[Looked]]  # of a queue, newest first
     backup: Backup  # of the connection that calls
     activity: Activities
+    disk: Disk | None  # None where the store is on no disk of its own
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn

@@ -19,7 +19,7 @@ EVER = 2**62
 _HOUR_MS = 3_600_000
 _SPANS = {"hour": _HOUR_MS, "day": 24 * _HOUR_MS}
 FIELDS = {"hour": "since_ms", "day": "since_ms", "queue": "q_name", "process": "process_name", "outcome": "outcome"}
-"""What can be told apart, and the field of a row that says it."""
+"""What counts can be split by, and the field of a row that holds it."""
 
 
 def span_of(call: RunHistory) -> tuple[int, int]:
@@ -40,8 +40,8 @@ def decide_run_history(call: RunHistory, facts: LedgerFacts, found: Found | None
         key = tuple(_value(run, each) for each in call.by)
         row = rows.get(key)
         if row is None:
-            told = dict(zip((FIELDS[each] for each in call.by), key, strict=True))
-            row = rows[key] = {**told, "runs": 0, "took_ms": 0, "last_ms": 0}
+            fields = dict(zip((FIELDS[each] for each in call.by), key, strict=True))
+            row = rows[key] = {**fields, "runs": 0, "took_ms": 0, "last_ms": 0}
         row["runs"] += 1
         row["took_ms"] += max(0, run.ended_ms - run.start_ms) if run.start_ms > 0 else 0
         row["last_ms"] = run.ended_ms

@@ -14,7 +14,6 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.run_facts import EndedRun
 from trigmon.rules.model.stored_messages import Found, Selection
 from trigmon.rules.model.transitions import after_restart
 from trigmon.store.base import ID_BLOCK, BaseStore
@@ -34,6 +33,7 @@ class MemoryStore(BaseStore):
         self._notes = UndoNotes()
         self._outcomes = UnitOutcomes(self._notes)
         self._run_records = RunRecords(self._notes)
+        self._ended_runs = self._run_records.history
         self._reserved = ReservedMessages(self._rows, self._notes)
         self._next = 1
 
@@ -171,9 +171,6 @@ class MemoryStore(BaseStore):
 
     def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
         return self._run_records.held(line, limit, from_last=from_last)
-
-    def _ended_runs(self, since_ms: int, until_ms: int, limit: int) -> Sequence[EndedRun]:
-        return self._run_records.history(since_ms, until_ms, limit)
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         return self._run_records.outdated(keep_count, ended_before_ms)

@@ -45,6 +45,7 @@ FIND_FIRST_OF = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? ORDER BY id"
     for k, kind in _KINDS.items()
 }
+FIND_LAST_OF = {k: f"{find} DESC" for k, find in FIND_FIRST_OF.items()}
 FIND_AFTER_SAME = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
     for k, kind in _ALL.items()

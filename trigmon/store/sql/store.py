@@ -16,7 +16,7 @@ from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_facts import EndedRun, Paused
+from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
 from trigmon.store.base import ID_BLOCK, BaseStore
@@ -49,6 +49,7 @@ class RowStore(BaseStore):
         self._where = where
         self.messages = Messages(execute)
         self.ledger = Ledger(execute, self.rows, self._open_rows)
+        self._ended_runs = self.ledger.history
         self.numbers: dict[str, int] = {}
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
@@ -210,9 +211,6 @@ class RowStore(BaseStore):
 
     def _held(self, line: tuple[str, str, str], limit: int, *, from_last: bool = False) -> Sequence[str]:
         return self.ledger.held(line, limit, from_last=from_last)
-
-    def _ended_runs(self, since_ms: int, until_ms: int, limit: int) -> Sequence[EndedRun]:
-        return self.ledger.history(since_ms, until_ms, limit)
 
     def _outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         return self.ledger.outdated(keep_count, ended_before_ms)
