@@ -28,6 +28,8 @@ USED_BY_FIXTURE = {
     "shared_daemon": "process",
     "harness": "process",
     "machine": "process",
+    "populated": "process",
+    "web_of": "process",
     "group": "postgres",
     "server": "postgres",
     "spark": "spark",
@@ -68,6 +70,7 @@ USED_BY_FILE = {
     "tests/client/test_peer.py": "process",
     "tests/client/test_public_names.py::test_the_client_needs_neither_a_framework_nor_a_loop": "process",
     "tests/client/test_public_names.py::test_the_package_alone_loads_nothing_of_its_own": "process",
+    "tests/console/web/test_web_access.py::test_without_the_extra": "process",
     "tests/launch/spark/test_archive.py": "process",
     "tests/launch/spark/test_compiled.py::test_every_name": "process",
     "tests/launch/spark/test_direct.py::test_it_is_the_command": "spark",
@@ -164,6 +167,10 @@ REPRESENTATIVES = {
         "tests/monitor/test_monitor.py::test_triggers_beyond_the_cap": "what may not start yet waits in order",
         "tests/monitor/test_monitor.py::TestDeadLetters::test_a_missing_program": "what cannot start is a dead letter",
         "tests/cli/test_pausing.py::test_it_pauses": "it pauses, resumes, cancels and repeats",
+    },
+    "web console": {
+        "tests/console/web/test_web_access.py": "who gets in, and what a browser is told",
+        "tests/console/web/test_web_pages.py": "each page and its events",
     },
     "keeper": {
         "tests/launch/test_keeper.py::TestMonitorsComeAndGo": "programs outlive monitors and their ends are known",

@@ -32,6 +32,7 @@ COMMANDS = {
     "use": "trigmon.cli.use:use",
     "group": "trigmon.cli.group:group",
     "connections": "trigmon.cli.connections:connections",
+    "web": "trigmon.cli.web:web",
     "explain": "trigmon.cli.explain:explain",
     "lint": "trigmon.cli.lint:lint",
     "simulate": "trigmon.cli.simulate:simulate",

@@ -1,0 +1,43 @@
+"""Values that many viewers look at: each is read at most once a second, however many they are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any
+
+EVERY_S = 1.0
+MOST_KEPT = 128
+
+
+class _Kept:
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.value: Any = None
+        self.read_at = float("-inf")
+
+
+class SharedValues:
+    """What was read last, by key; ``clock`` is in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+
+    async def get(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
+        """Returns the value of a key, read anew where it is older than a second. Raises what ``read`` raises."""
+        kept = self._kept.setdefault(key, _Kept())
+        self._kept.move_to_end(key)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        async with kept.lock:  # who comes while it is read gets what is being read
+            if self._clock() - kept.read_at >= EVERY_S:
+                kept.value = await read()
+                kept.read_at = self._clock()
+            return kept.value
+
+    def forget(self) -> None:
+        """Forgets all values, so that they are read anew: an action has changed something."""
+        self._kept.clear()
