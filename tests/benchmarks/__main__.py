@@ -26,6 +26,7 @@ from tests.benchmarks.peers import peers_command
 from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
+from tests.benchmarks.watched import VIEWERS, Watched
 from tests.postgres import Server
 
 WORKS = {
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
+    parser.add_argument("--console", action="store_true", help="only what the web console costs clients at work")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
@@ -77,8 +79,11 @@ def main() -> None:
         if options.postgres:
             postgres(Path(directory), rounds, scale)
             return
-        if options.large_units:
-            large_units.measured(Path(directory), 1_000_000 // scale)
+        if options.console or options.large_units:
+            if options.console:
+                watched(Path(directory), rounds, 10.0 / scale)
+            if options.large_units:
+                large_units.measured(Path(directory), 1_000_000 // scale)
             return
         if options.shared:
             held_s = options.held if options.held is not None else 60 / scale
@@ -202,6 +207,17 @@ def backing_up(directory: Path, rounds: int, many: int, seconds: float) -> None:
         it.end()
     title = f"99 of 100 puts of 16 clients take at most, {many:,} messages there"
     print("\n" + told(title, figures, against="without a backup", note="longest, ms"), flush=True)
+
+
+def watched(directory: Path, rounds: int, seconds: float) -> None:
+    it = Watched(directory / "watched", seconds)
+    beside = f"{VIEWERS} live pages looked at"
+    try:
+        figures = in_turns(rounds, {"no console": it.alone, beside: it.beside}, "msg/s")
+    finally:
+        it.end()
+    title = "persistent messages put and got by 16 clients"
+    print("\n" + told(title, figures, against="no console", note="console CPU %"), flush=True)
 
 
 def starting(directory: Path, rounds: int, scale: int) -> None:

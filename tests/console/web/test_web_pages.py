@@ -10,7 +10,7 @@ from urllib.parse import quote
 from tests.console.web.populated import DEADQ
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.mq.calls import Delete
+from trigmon.mq.calls import Delete, RecordRun
 
 
 def events(web, path, wanted, **headers):
@@ -110,6 +110,32 @@ def test_the_output_of_a_run_that_goes_on_is_streamed_and_goes_on_behind_what_wa
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
     again = events(reader, f"/events/runs/{run_id}", lambda name, text: name == "output", Last_Event_ID="0,0")
     assert json.loads(again[-1][1])["text"].startswith("line 1\n")
+
+
+def test_a_spark_run_shows_its_stages_and_links_to_its_page_of_a_driver_alone(daemon, web_of):
+    one = daemon()
+    seen = {"stages": 4, "stages_done": 3, "tasks": 9, "tasks_done": 7, "rows_read": 10, "rows_written": 5}
+    record = {"state": "serving", "q_name": "Q", "appl_id": "load.py", "application_id": "app-1", "progress": seen}
+    web = web_of(one)
+    with one.connect() as qm:
+        qm.call(RecordRun(run_id="spark1", record=record | {"ui": "http://127.0.0.1:4040"}))
+        qm.call(RecordRun(run_id="spark2", record=record | {"ui": "javascript:alert(1)"}))
+    page = web.get("/runs/spark1")
+    assert "stages 3/4, tasks 7/9, rows 10 in, 5 out" in page.plain
+    assert '<progress max="4" value="3" aria-label="Stages done">' in page.text
+    assert '<a href="http://127.0.0.1:4040" rel="noreferrer noopener">' in page.text
+    assert "javascript:" not in web.get("/runs/spark2").text
+
+
+def test_a_run_whose_files_are_not_here_shows_the_end_of_its_errors_from_the_record(daemon, web_of):
+    one = daemon()
+    record = {"state": "exited", "exit_status": 3, "q_name": "Q", "directory": "/none/here", "stderr_tail": "no room"}
+    web = web_of(one)
+    with one.connect() as qm:
+        qm.call(RecordRun(run_id="far", record=record))
+    page = web.get("/runs/far").plain
+    assert "/none/here is not on this host; from the record:" in page
+    assert "stderr no room" in page
 
 
 def test_the_runs_are_counted_by_hour_and_filtered(reader, populated):

@@ -78,16 +78,23 @@ class TestSharedValues:
         assert asyncio.run(play()) == ({1}, {2}, 3)
         assert reads == [0.0, 1.0, 1.0]
 
-    def test_what_cannot_be_read_is_an_error_for_each_and_is_tried_again(self):
+    def test_what_cannot_be_read_is_an_error_for_all_and_is_tried_again_after_a_second(self):
+        now, reads = [0.0], []
+
         async def fails():
+            reads.append(now[0])
             raise ValueError("away")
 
         async def play():
-            shared = SharedValues()
+            shared = SharedValues(lambda: now[0])
             found = await asyncio.gather(*(shared.get("key", fails) for _ in range(3)), return_exceptions=True)
-            return [str(each) for each in found]
+            now[0] = 1.0
+            return [
+                str(each) for each in (*found, *await asyncio.gather(shared.get("key", fails), return_exceptions=True))
+            ]
 
-        assert asyncio.run(play()) == ["away"] * 3
+        assert asyncio.run(play()) == ["away"] * 4
+        assert reads == [0.0, 1.0]
 
 
 class TestOutputFiles:

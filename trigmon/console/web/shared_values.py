@@ -16,6 +16,7 @@ class _Kept:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.value: Any = None
+        self.error: Exception | None = None
         self.read_at = float("-inf")
 
 
@@ -27,15 +28,24 @@ class SharedValues:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
-        """Returns the value of a key, read anew where it is older than a second. Raises what ``read`` raises."""
+        """Returns the value of a key, read anew where it is older than a second.
+
+        Raises what ``read`` raised, for as long: a queue manager that does not answer is not asked more often.
+        """
         kept = self._kept.setdefault(key, _Kept())
         self._kept.move_to_end(key)
         while len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         async with kept.lock:  # who comes while it is read gets what is being read
             if self._clock() - kept.read_at >= EVERY_S:
-                kept.value = await read()
+                kept.error = None
+                try:
+                    kept.value = await read()
+                except Exception as error:
+                    kept.error = error
                 kept.read_at = self._clock()
+            if kept.error is not None:
+                raise kept.error
             return kept.value
 
     def forget(self) -> None:

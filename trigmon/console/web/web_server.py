@@ -14,6 +14,8 @@ from trigmon.console.web.web_app import web_app
 from trigmon.console.web.web_console import WebConsole
 from trigmon.console.web.web_socket import Listening
 
+MOST_CONNECTIONS = 512
+"""More get 503: any local user may connect, also without the token."""
 END_S = 2
 """Live pages have so long to end when the process is to end; then they are cut off."""
 
@@ -51,6 +53,7 @@ def serve(
             server_header=False,
             proxy_headers=False,
             ws="none",
+            limit_concurrency=MOST_CONNECTIONS,
             lifespan="on",
             timeout_graceful_shutdown=END_S,
         )
