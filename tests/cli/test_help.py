@@ -16,7 +16,7 @@ from trigmon.mq.attributes import ATTRIBUTES
 
 PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
-    *("status", "qmgr", "explain", "use", "group", "connections"),
+    *("status", "top", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
     *("backup", "restore", "check", "dump", "load", "help"),
 }
