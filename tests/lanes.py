@@ -93,6 +93,7 @@ USED_BY_FILE = {
     "tests/launch/test_users.py": "root",
     "tests/monitor": "process",
     "tests/monitor/test_ledger.py": "nothing",
+    "tests/monitor/test_lost_servers.py": "nothing",
     "tests/monitor/test_monitor_plan.py": "nothing",
     "tests/monitor/test_warm.py": "nothing",
     "tests/mutations/test_mutations.py::test_the_script": "process",

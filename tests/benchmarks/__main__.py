@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from tests.benchmarks import first_row, large_units, on_shared, put_stages
 from tests.benchmarks.backing_up import BackingUp
@@ -81,7 +82,7 @@ def main() -> None:
             return
         if options.console or options.large_units:
             if options.console:
-                watched(Path(directory), rounds, 10.0 / scale)
+                watched(Path(directory), rounds * 12 // scale or 1, 2.0)
             if options.large_units:
                 large_units.measured(Path(directory), 1_000_000 // scale)
             return
@@ -211,13 +212,15 @@ def backing_up(directory: Path, rounds: int, many: int, seconds: float) -> None:
 
 def watched(directory: Path, rounds: int, seconds: float) -> None:
     it = Watched(directory / "watched", seconds)
-    beside = f"{VIEWERS} live pages looked at"
+    alone, beside = "nobody looks at a page", f"{VIEWERS} live pages looked at"
     try:
-        figures = in_turns(rounds, {"no console": it.alone, beside: it.beside}, "msg/s")
+        figures = in_turns(rounds, {alone: it.alone, beside: it.beside}, "msg/s")
     finally:
         it.end()
     title = "persistent messages put and got by 16 clients"
-    print("\n" + told(title, figures, against="no console", note="console CPU %"), flush=True)
+    print("\n" + told(title, figures, against=alone, note="console CPU %"), flush=True)
+    pairs = [one / other for other, one in zip(figures[alone].values, figures[beside].values, strict=True) if other]
+    print(f"  median of the {len(pairs)} ratios of neighbours: {median(pairs):.3f}", flush=True)
 
 
 def starting(directory: Path, rounds: int, scale: int) -> None:

@@ -19,7 +19,10 @@ _FORK = get_context("fork")
 
 
 class Watched:
-    """A queue manager with a queue for each client, which puts a message and gets it, for ``seconds``."""
+    """A queue manager with a queue for each client, which puts a message and gets it, on and on.
+
+    A turn lasts ``seconds``. The clients go on between the turns, so that turns can be short and many.
+    """
 
     def __init__(self, home: Path, seconds: float) -> None:
         home.mkdir()
@@ -28,30 +31,40 @@ class Watched:
         with self.daemon.connect() as qm:
             for number in range(CLIENTS):
                 define(qm, f"Q{number}", def_persistence="persistent")
-        self._web: Web | None = None
+        self._over = _FORK.Event()
+        self._done = _FORK.Array("Q", CLIENTS, lock=False)
+        ready = _FORK.Barrier(CLIENTS + 1)
+        self._clients = [_FORK.Process(target=self._work, args=(number, ready)) for number in range(CLIENTS)]
+        for client in self._clients:
+            client.start()
+        ready.wait(60)
+        self._web = Web(self.daemon.env)
+        self._web.enter()
 
     def end(self) -> None:
+        self._over.set()
+        for client in self._clients:
+            client.join()
+        self._web.end()
         self.daemon.end()
 
     def alone(self) -> tuple[float, float]:
-        """Messages a second that were put and got."""
+        """Messages a second that were put and got while nobody looks at a page."""
         return self._rate(), 0.0
 
     def beside(self) -> tuple[float, float]:
         """The same while browsers look at live pages; and the processor time of the console, in percent of one."""
-        web = Web(self.daemon.env)
-        web.enter()
-        links = [self._viewer(web, path) for path in PATHS]
-        before, began = cpu_seconds(web.process.pid), time.monotonic()
+        links = [self._viewer(path) for path in PATHS]
+        before, began = cpu_seconds(self._web.process.pid), time.monotonic()
         try:
             rate = self._rate()
-            return rate, (cpu_seconds(web.process.pid) - before) / (time.monotonic() - began) * 100
+            return rate, (cpu_seconds(self._web.process.pid) - before) / (time.monotonic() - began) * 100
         finally:
             for link in links:
                 link.close()
-            web.end()
 
-    def _viewer(self, web: Web, path: str) -> socket.socket:
+    def _viewer(self, path: str) -> socket.socket:
+        web = self._web
         link = socket.create_connection(web.host.split(":"), 60)
         link.sendall(f"GET {path} HTTP/1.1\r\nHost: {web.host}\r\nCookie: {web.cookie}\r\n\r\n".encode())
         assert b"200 OK" in link.recv(64)
@@ -59,30 +72,17 @@ class Watched:
         return link
 
     def _rate(self) -> float:
-        over, results = _FORK.Event(), _FORK.SimpleQueue()
-        ready = _FORK.Barrier(CLIENTS + 1)
-        clients = [_FORK.Process(target=self._work, args=(n, ready, over, results)) for n in range(CLIENTS)]
-        for client in clients:
-            client.start()
-        ready.wait(60)
-        began = time.perf_counter()
+        before, began = sum(self._done), time.perf_counter()
         time.sleep(self._seconds)
-        over.set()
-        done = sum(results.get() for _ in clients)
-        took = time.perf_counter() - began
-        for client in clients:
-            client.join()
-        return done / took
+        return (sum(self._done) - before) / (time.perf_counter() - began)
 
-    def _work(self, number, ready, over, results) -> None:
-        done = 0
+    def _work(self, number, ready) -> None:
         with self.daemon.connect() as qm, qm.open(f"Q{number}", "output", "input_shared") as queue:
             ready.wait(60)
-            while not over.is_set():
+            while not self._over.is_set():
                 queue.put(BODY)
                 queue.get()
-                done += 1
-        results.put(done)
+                self._done[number] += 1
 
 
 def _read_to_the_end(link: socket.socket) -> None:

@@ -76,12 +76,12 @@ def test_a_queue_manager_in_order_needs_nothing(machine):
     machine.queue("ORDERS", "GOOD")
 
     async def act(it):
-        assert it.shows("QM1", "up ", "1 monitor", "0 messages", "runs 0 now, 0 ok / 0 failed in 24 h", "disk ")
+        assert it.shows("QM1", "up ", "1 monitor", "0 messages", "runs 0 now, 0 ok / 0 bad in 24 h", " free")
         assert it.shows("nothing")
         assert it.shows("ORDERS", "first on")
         machine.qm.put("ORDERS", b"one")
-        await it.until(lambda: it.shows("ORDERS", " ok ", "1 ok"))
-        await it.until(lambda: it.shows("1 ok / 0 failed in 24 h"))
+        await it.until(lambda: it.shows("ORDERS", " ok ", "1/0"))
+        await it.until(lambda: it.shows("1 ok / 0 bad in 24 h"))
 
     console(machine.daemon, act)
 
@@ -142,7 +142,7 @@ def test_no_column_is_cut_in_a_terminal_of_100_columns(machine, width):
             for row in table._shown:
                 sizes = [max(map(len, cell.split("\n"))) for cell in row.cells]
                 assert all(size < room for size, room in zip(sizes, widths, strict=True)), row
-        for head in ("QUEUE", "DEPTH", "OLDEST", "READERS", "IN/MIN", "OUT/MIN", "TRIGGER", "LAST RUN", "24 H"):
+        for head in ("QUEUE", "DEPTH", "OLDEST", "READERS", "IN/MIN", "OUT/MIN", "TRIGGER", "LAST RUN", "OK/BAD 24H"):
             assert it.shows(head)
         assert max(map(len, it.lines())) <= width
         assert it.shows("l logs", "e explain", "p pause", "r resume", "s start", "x cancel", "d dead letters", "q quit")
@@ -203,7 +203,7 @@ def test_a_process_is_started_without_a_trigger_when_the_user_says_yes(machine):
     async def act(it):
         await it.choose("queues", "ORDERS")
         await it.press("s", "enter")
-        await it.until(lambda: it.shows("ORDERS", "1 ok"))
+        await it.until(lambda: it.shows("ORDERS", "1/0"))
         assert len(machine.qm.call(Runs()).rows) == 1
 
     console(machine.daemon, act)

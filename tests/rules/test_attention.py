@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
-from trigmon.mq.calls import Alter, Close, Get, Pause, Put, Resume, Status
+from trigmon.mq.calls import Alter, Close, Controls, Get, LostServer, Pause, Put, Resume, Status
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
@@ -280,6 +280,21 @@ def test_the_newest_dead_letter_is_shown_with_its_error_on_every_store(kind, tmp
     assert item["text"] == '4 dead letters; the newest: "PUT_INHIBITED"'
     assert (item["last_line"], item["since_ms"]) == ("PUT_INHIBITED", 1767261600000)
     ledger.end()
+
+
+def test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it(ledger):
+    lost = LostServer("local[2]", 3, 77, "it ended", "java.lang.OutOfMemoryError")
+    ledger.did(Controls(monitor="m:1", lost_servers=[lost]), "monitor")
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"]) == ("spark_server", "local[2]", 77)
+    assert item["text"] == "the Spark Connect server of m:1 ended 3 times: it ended"
+    assert item["last_line"] == "java.lang.OutOfMemoryError"
+    ledger.did(Controls(monitor="m:1"), "monitor")
+    assert found(ledger) == []
+    ledger.did(Controls(monitor="m:1", lost_servers=[lost]), "second monitor")
+    assert found(ledger) == [("spark_server", "local[2]")]
+    ledger.lose("second monitor")
+    assert found(ledger) == []
 
 
 def test_the_most_urgent_is_first(ledger):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from trigmon.cli.command import command, invocation
 
@@ -27,7 +30,8 @@ def status(watch: bool, every_s: float, count: int | None) -> None:
     from trigmon.cli.runs import print_runs
 
     if not watch:
-        _show()
+        with _waiting_shown():
+            _show()
         return
     for number in itertools.count(1):
         runs = under_way()
@@ -42,6 +46,24 @@ def status(watch: bool, every_s: float, count: int | None) -> None:
         if number == count:
             return
         time.sleep(every_s)
+
+
+@contextmanager
+def _waiting_shown() -> Iterator[None]:
+    """Shows that a member of a group waits for its database, as what needs attention, before the error of the block."""
+    from trigmon.cli import output
+    from trigmon.mq.errors import CfNotAvailable
+    from trigmon.rules.attention import database_waits
+
+    try:
+        yield
+    except CfNotAvailable as error:
+        found = [asdict(database_waits(error.about))]
+        if invocation().is_json:
+            output.one({"attention": found})
+        else:
+            _print_attention(found)
+        raise
 
 
 def _show() -> None:

@@ -25,7 +25,7 @@ def top(every_s: float) -> None:
         if error.name is None or error.name.partition(".")[0] not in ("textual", "rich"):
             raise
         raise click.ClickException("the console needs Textual: pip install 'trigmon[console]'") from None
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("trigmon top needs a terminal; trigmon status --output json is for programs")
     address = invocation().qmgr
     with invocation().connected():

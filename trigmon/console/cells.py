@@ -17,7 +17,7 @@ LONGEST_FINDING = 4
 """Lines of one finding."""
 _WORDS = {"could_not_start": "no start", "no_monitor": "no monitor", "dead_letters": "dead", "put_aside": "aside"}
 _WORDS |= {"nearly_full": "full", "disk_near": "disk", "spark_server": "spark"}
-_OUTCOMES = {"could_not_start": "no start"}
+_OUTCOMES = {"could_not_start": "no start", "cancelled": "ended"}
 
 
 class Column(NamedTuple):
@@ -27,10 +27,10 @@ class Column(NamedTuple):
     width: int
 
 
-ATTENTION = (Column("NEEDS", 11), Column("OBJECT", 19), Column("SINCE", 8), Column("WHAT, AND WHAT HELPS", 0))
+ATTENTION = (Column("NEEDS", 11), Column("OBJECT", 18), Column("SINCE", 8), Column("WHAT, AND WHAT HELPS", 0))
 QUEUES = (
-    *(Column("QUEUE", 0), Column("DEPTH", 8), Column("OLDEST", 8), Column("READERS", 8), Column("IN/MIN", 8)),
-    *(Column("OUT/MIN", 8), Column("TRIGGER", 12), Column("LAST RUN", 16), Column("24 H", 15)),
+    *(Column("QUEUE", 0), Column("DEPTH", 8), Column("OLDEST", 8), Column("READERS", 8), Column("IN/MIN", 7)),
+    *(Column("OUT/MIN", 8), Column("TRIGGER", 10), Column("LAST RUN", 17), Column("OK/BAD 24H", 12)),
 )
 RUNNING = (
     *(Column("RUNNING", 21), Column("QUEUE", 19), Column("FOR", 8)),
@@ -49,12 +49,12 @@ def heading(overview: Overview) -> str:
     it = overview
     oldest = f", oldest {age(it.now_ms, it.oldest_ms)}" if it.oldest_ms else ""
     held = f", {it.runs_held} held" if it.runs_held else ""
-    disk = f"disk {_bytes(it.disk_free_bytes)} free" if it.disk_free_bytes is not None else ""
+    disk = f"{_bytes(it.disk_free_bytes)} free" if it.disk_free_bytes is not None else ""
     parts = (
         f"up {age(it.now_ms, it.started_ms)}",
         _some(it.monitors, "monitor"),
         f"{_some(it.messages, 'message')}{oldest}",
-        f"runs {it.runs_now} now{held}, {number(it.runs_ok)} ok / {number(it.runs_failed)} failed in 24 h",
+        f"runs {it.runs_now} now{held}, {number(it.runs_ok)} ok / {number(it.runs_failed)} bad in 24 h",
         disk,
     )
     return "  ".join(filter(None, parts))
@@ -78,7 +78,6 @@ def queue_cells(row: QueueRow, now_ms: int, width: int) -> list[str]:
         last = f"{age(now_ms, row.last_run_ms)} {_OUTCOMES.get(row.last_outcome, row.last_outcome)}"
     else:
         last = "-"
-    day = " ".join([f"{number(row.ok)} ok"] * bool(row.ok) + [f"{number(row.failed)} bad"] * bool(row.failed))
     return [
         _fitted(row.name, widths(QUEUES, width)[0]),
         number(row.depth),
@@ -88,7 +87,7 @@ def queue_cells(row: QueueRow, now_ms: int, width: int) -> list[str]:
         _rate(row.gets_a_minute),
         _trigger(row),
         last,
-        day or "-",
+        f"{row.ok}/{row.failed}" if row.ok or row.failed else "-",
     ]
 
 
@@ -123,7 +122,11 @@ def is_urgent(item: Attention) -> bool:
 def ordered_queues(overview: Overview) -> list[QueueRow]:
     """Returns the queues: those that need attention first, then those with messages or runs, each by name."""
     named = {item.name for item in overview.attention}
-    return sorted(overview.queues, key=lambda row: (row.name not in named, not (row.depth or row.running), row.name))
+
+    def place(row: QueueRow) -> tuple[bool, bool, str]:
+        return row.name not in named, not (row.depth or row.running or row.last_run_ms), row.name
+
+    return sorted(overview.queues, key=place)
 
 
 def age(now_ms: int, then_ms: int) -> str:

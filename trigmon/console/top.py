@@ -77,9 +77,9 @@ class Top(App[None]):
         """Yields the parts of the screen, from top to bottom."""
         yield Static("connecting ...", id="heading", markup=False)
         yield Static("", id="trouble", markup=False)
-        yield Table(cells.ATTENTION, id="attention")
+        yield Table(cells.ATTENTION, id="attention", fits=True)
         yield Table(cells.QUEUES, id="queues")
-        yield Table(cells.RUNNING, id="running")
+        yield Table(cells.RUNNING, id="running", fits=True)
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -156,7 +156,7 @@ class Top(App[None]):
     def _show(self) -> None:
         self._show_trouble()
         it = self.overview
-        if it is None:
+        if it is None or not self.query(Table):
             return
         width = self.size.width
         heading = Text(f"{it.q_mgr_name}  ", style="bold") + Text(cells.heading(it), style="not bold")
@@ -186,6 +186,8 @@ class Top(App[None]):
         running.fill(runs, width)
 
     def _show_trouble(self) -> None:
+        if not self.query(Table):
+            return  # an answer came while the screen was taken down
         waited_s = time.monotonic() - self._answered_s
         text = self.trouble
         if not text and waited_s > max(_STALE_S, 3 * self._every_s):
@@ -203,7 +205,7 @@ class Top(App[None]):
     # -- the keys -----------------------------------------------------------------------------------------------
 
     def _subject(self) -> Subject | None:
-        """Returns what the cursor of the focused table is on; None for nothing, which is told to the user."""
+        """Returns what the cursor of the focused table is on; None, and a remark, for nothing."""
         table = self.focused
         subject = table.subject if isinstance(table, Table) else None
         if not isinstance(subject, Subject) or not subject.name:

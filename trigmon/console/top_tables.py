@@ -26,11 +26,15 @@ class Row(NamedTuple):
 
 
 class Table(DataTable[Text]):
-    """A table with a cursor on a row. The cursor stays on its row when others come and go."""
+    """A table with a cursor on a row. The cursor stays on its row when others come and go.
 
-    def __init__(self, columns: tuple[Column, ...], *, id: str) -> None:
-        super().__init__(id=id, cursor_type="row", cell_padding=0)
+    With ``fits`` it is as high as its rows are, up to the max-height of its style.
+    """
+
+    def __init__(self, columns: tuple[Column, ...], *, id: str, fits: bool = False) -> None:
+        super().__init__(id=id, cursor_type="row", cell_padding=0, cursor_foreground_priority="renderable")
         self._columns_wanted = columns
+        self._fits = fits
         self._fitted_to = 0
         self._shown: list[Row] = []
 
@@ -66,6 +70,8 @@ class Table(DataTable[Text]):
         for row in rows:
             texts = (Text(cell, style=row.style, no_wrap=True) for cell in row.cells)
             self.add_row(*texts, height=row.height, key=row.key)
+        if self._fits:
+            self.styles.height = 1 + sum(row.height for row in rows)
         keys = [row.key for row in rows]
         if chosen in keys:
             self.move_cursor(row=keys.index(chosen), animate=False)

@@ -533,14 +533,29 @@ class RetryRun(Call, frozen=True, array_like=True, kw_only=True, tag="retry_run"
     run_id: str
 
 
+class LostServer(msgspec.Struct, frozen=True, array_like=True):
+    """A Spark Connect server of a monitor that ended by itself, or could not start: ``times`` since ``since_ms``.
+
+    ``why`` and ``last_line`` are of the last time.
+    """
+
+    master: str
+    times: int
+    since_ms: int
+    why: str = ""
+    last_line: str = ""
+
+
 class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls"):
     """What a monitor must act on. Answered by Values: ``pauses``, ``cancel`` (its runs to end) and ``number``.
 
     ``number`` rises whenever any of it changes. From this call on, a get that waits on the same connection ends at
-    once (2033) when it does.
+    once (2033) when it does. ``lost_servers`` is what the monitor reports in turn: as long as it is connected, the
+    queue manager's status shows it.
     """
 
     monitor: str
+    lost_servers: list[LostServer] = []
 
 
 # -- reservations -------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, LostConnection
+from trigmon.mq.calls import Call, LostConnection, LostServer
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply
@@ -246,8 +246,13 @@ class QueueManager:
         backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        activity, disk = self._activity, self.disk()
-        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, backup, activity, disk, end)
+        return ManagerState(
+            *(now, started, waiting, allowed, self.warnings, news, looks, backup, self._activity, self.disk()),
+            *(self._lost_servers, partial(_report, session), end),
+        )
+
+    def _lost_servers(self) -> dict[str, list[LostServer]]:
+        return dict(each.lost_servers for each in self._sessions.values() if each.lost_servers[1])
 
     def _end_session(self, by: Session, connection: int) -> None:
         if (ended := self._sessions.get(connection)) is not None:
@@ -386,3 +391,7 @@ class QueueManager:
 
 def _may_wait(reply: Reply) -> bool:
     return isinstance(reply, Refused) and reply.may_wait
+
+
+def _report(session: Session, monitor: str, servers: list[LostServer]) -> None:
+    session.lost_servers = monitor, servers

@@ -27,11 +27,11 @@ ENOUGH_GETS = 10
 LONGEST_LINE = 200
 """Characters of a run's last line."""
 KINDS = (
-    *("disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server", "old"),
+    *("database", "disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server", "old"),
     *("dead_letters", "put_aside", "nearly_full", "disk_near", "paused"),
 )
 """The most urgent first."""
-URGENT = frozenset({"disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server"})
+URGENT = frozenset(KINDS[: KINDS.index("old")])
 """Something does not go on until a person acts."""
 
 
@@ -85,6 +85,13 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
         free, reserve = disk.free_bytes >> 20, disk.reserve_bytes >> 20
         text = f"{free} MiB are free on the disk; with {reserve} MiB puts are refused"
         yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve")
+    for monitor, servers in manager.lost_servers().items():
+        for server in servers:
+            text = f"the Spark Connect server of {monitor} ended {server.times} times: {server.why}"
+            remedy = (
+                "trigmon runs list --state held; the monitor's log has its errors, connect in the settings its memory"
+            )
+            yield Attention("spark_server", server.master, text, remedy, server.since_ms, server.last_line)
     explained = {each.name for each in known}
     for name, put_ms in lies.oldest_ms.items():
         activity = manager.activity.of(name, 0)
@@ -95,6 +102,13 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
         yield Attention(
             "old", name, text, f"trigmon explain {name} --why-not; trigmon runs list --queue {name}", put_ms
         )
+
+
+def database_waits(about: str) -> Attention:
+    """Returns the finding where a member of a group answers nothing but that it waits for its database (2345)."""
+    return Attention(
+        "database", "", f"no call is answered: {about}", "make the database answer; the member goes on by itself"
+    )
 
 
 def last_line(run: Run) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from tests.console.web.populated import DEADQ
 from tests.daemons import define
 from tests.waiting import until
+from trigmon.console.web.queue_page import read_queue
 from trigmon.mq.calls import Delete, RecordRun
 
 
@@ -52,6 +53,15 @@ def test_a_queue_shows_its_state_its_messages_and_its_definition(reader):
     assert "6, 7, 8 and 9 do not hold" in page
     assert "max_q_depth MAXDEPTH 20" in page
     assert re.search(r"The last ones ✗ .* ago .*put by test, pid \d+ \(put\)", page)
+
+
+def test_data_of_messages_is_not_even_read_where_it_is_withheld(populated):
+    with populated.daemon.connect() as qm:
+        withheld = read_queue(qm, "PLAIN", show_data=False).messages
+        shown = read_queue(qm, "PLAIN", show_data=True).messages
+    assert [message.data for message in withheld] == [None] * 10
+    assert [message.length for message in withheld] == [len(message.data) for message in shown]
+    assert [message.msg_id for message in withheld] == [message.msg_id for message in shown]
 
 
 def test_the_conditions_are_ticks_and_crosses_with_words_for_a_screen_reader(reader):

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from trigmon.mq.calls import LostServer
 from trigmon.mq.explanation import Looked
 
 
@@ -68,4 +69,6 @@ class ManagerState(msgspec.Struct, frozen=True):
     backup: Backup  # of the connection that calls
     activity: Activities
     disk: Disk | None  # None where the store is on no disk of its own
+    lost_servers: Callable[[], dict[str, list[LostServer]]]  # what the connected monitors report, by monitor
+    report_servers: Callable[[str, list[LostServer]], None]  # notes what this connection's monitor reports
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
