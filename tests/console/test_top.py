@@ -1,6 +1,7 @@
 """trigmon top: what each part of the screen shows, and what each key does at the queue manager."""
 
 import asyncio
+import signal
 import time
 
 import pytest
@@ -285,6 +286,26 @@ def test_a_queue_manager_that_goes_is_shown_as_gone_and_as_there_again_when_it_i
         one.start()
         await it.until(lambda: it.app.overview.started_ms > before)
         assert not it.shows("no answer")
+
+    console(one, act)
+
+
+def test_a_queue_manager_that_does_not_answer_stops_no_key(daemon):
+    one = daemon()
+
+    async def act(it):
+        one.process.send_signal(signal.SIGSTOP)
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not it.shows("no answer for "):  # without a reading of the test's own, which would wait
+                assert time.monotonic() < deadline
+                await it.pilot.pause(0.1)
+            before = it.app.focused
+            await it.press("tab")
+            assert it.app.focused is not before
+        finally:
+            one.process.send_signal(signal.SIGCONT)
+        await it.until(lambda: not it.shows("no answer"))
 
     console(one, act)
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from trigmon.cli.command import command, invocation
+
+if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
+
+CALL_TIMEOUT_S = 15.0
+"""A call that has no answer so long ends the connection, which is then made again."""
 
 
 @command("top", "trigmon top\ntrigmon top --every 5")
@@ -28,6 +35,12 @@ def top(every_s: float) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("trigmon top needs a terminal; trigmon status --output json is for programs")
     address = invocation().qmgr
+
+    def connected() -> Connection:
+        return connect(
+            address, application="trigmon top", timeout_s=5.0, call_timeout_s=CALL_TIMEOUT_S, reconnect_s=0.0
+        )
+
     with invocation().connected():
         pass  # a queue manager that is not there is an error of this command, and not of the screen
-    Top(lambda: connect(address, application="trigmon top", timeout_s=5.0), every_s).run()
+    Top(connected, every_s).run()

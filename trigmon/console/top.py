@@ -69,6 +69,7 @@ class Top(App[None]):
         self._connection: Connection | None = None
         self._memory = Memory()
         self._is_reading = False
+        self._is_over = False
         self._answered_s = time.monotonic()
         self.overview: Overview | None = None
         self.trouble = ""
@@ -98,7 +99,8 @@ class Top(App[None]):
         self._show()
 
     def on_unmount(self) -> None:
-        """Leaves the thread to its end: a call that waits for an answer ends with its connection."""
+        """Drops the connection; a call that has no answer keeps the thread until its time is over."""
+        self._is_over = True
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._connection is not None:
             self._connection.drop()
@@ -107,7 +109,7 @@ class Top(App[None]):
 
     async def read(self) -> None:
         """Reads the overview and shows it; does nothing while the reading before has no answer."""
-        if self._is_reading:
+        if self._is_reading or self._is_over:
             return
         self._is_reading = True
         try:

@@ -52,8 +52,8 @@ class Session:
     """A connection, for the manager. ``attachment`` belongs to the caller, the server or a simulation.
 
     ``ends_on_news``: it is a monitor's, and its waiting get ends when an operator asks for something. ``is_asked``: its
-    call is being performed, and changes on the way do not end its wait. ``lost_servers``: a monitor's name, and those of
-    its Spark Connect servers that end again and again.
+    call is being performed, and changes on the way do not end its wait. ``lost_servers``: a monitor's name, and which
+    of its Spark Connect servers end again and again.
     """
 
     __slots__ = (
