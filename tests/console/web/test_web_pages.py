@@ -7,9 +7,13 @@ import re
 import socket
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from tests.console.web.populated import DEADQ
 from tests.daemons import define
 from tests.waiting import until
+from trigmon.console.overview import read_overview
+from trigmon.console.web.overview_page import shown_queues
 from trigmon.console.web.queue_page import read_queue
 from trigmon.mq.calls import Delete, RecordRun
 
@@ -44,6 +48,28 @@ def test_the_overview_shows_what_needs_attention_the_queues_and_the_runs(reader)
     assert re.search(r"\bP\.WAIT WAITS\b", page)
     assert "SYSTEM.DEFAULT" not in page
     assert "read-only" in page
+
+
+def test_of_very_many_queues_those_in_use_are_shown(populated):
+    with populated.daemon.connect() as qm:
+        row = next(each for each in read_overview(qm).queues if not each.depth)
+    idle = [replace(row, name=f"A{number:04}") for number in range(300)]
+    used = [
+        replace(row, name="Z.DEEP", depth=1),
+        replace(row, name="Z.FAILED", failed=1),
+        replace(row, name="Z.READ", readers=1),
+    ]
+    shown = shown_queues([*idle, *used])
+    assert len(shown) == 200
+    assert [each.name for each in shown] == sorted(each.name for each in shown)
+    assert {each.name for each in used} <= {each.name for each in shown}
+
+
+def test_a_queue_is_found_by_its_name(reader):
+    answer = reader.get("/queues?name=A%2FODD%25NAME")
+    assert (answer.status, answer.headers["location"]) == (303, "/queues/A%2FODD%25NAME")
+    assert reader.get("/queues?name=").headers["location"] == "/"
+    assert reader.get("/queues?name=//evil.example").headers["location"] == "/queues/%2F%2Fevil.example"
 
 
 def test_a_queue_shows_its_state_its_messages_and_its_definition(reader):

@@ -78,6 +78,27 @@ class TestSharedValues:
         assert asyncio.run(play()) == ({1}, {2}, 3)
         assert reads == [0.0, 1.0, 1.0]
 
+    @pytest.mark.parametrize(("takes_s", "again_s"), [(0.01, 1.0), (0.2, 4.0), (30.0, 10.0)])
+    def test_what_takes_long_to_read_is_read_more_seldom(self, takes_s, again_s):
+        now, reads = [0.0], []
+
+        async def read():
+            reads.append(now[0])
+            now[0] += takes_s
+
+        async def play():
+            shared = SharedValues(lambda: now[0])
+            await shared.get("key", read)
+            done = now[0]
+            now[0] = done + again_s - 0.001
+            await shared.get("key", read)
+            now[0] = done + again_s + 0.001
+            await shared.get("key", read)
+            return done
+
+        done = asyncio.run(play())
+        assert reads == [0.0, pytest.approx(done + again_s, abs=0.01)]
+
     def test_what_cannot_be_read_is_an_error_for_all_and_is_tried_again_after_a_second(self):
         now, reads = [0.0], []
 

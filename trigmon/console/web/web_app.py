@@ -19,7 +19,7 @@ from trigmon.console.error_text import sentence
 from trigmon.console.web.client_threads import is_away
 from trigmon.console.web.dead_letter_page import dead_letter_action, dead_letter_page, dead_letter_rehearsal
 from trigmon.console.web.depth_history import EVERY_S
-from trigmon.console.web.overview_page import overview_events, overview_page
+from trigmon.console.web.overview_page import overview_events, overview_page, queue_by_name
 from trigmon.console.web.queue_page import queue_events, queue_page
 from trigmon.console.web.rehearse_page import alter_action, rehearse_page
 from trigmon.console.web.run_page import run_events, run_page
@@ -42,6 +42,7 @@ def web_app(console: WebConsole, names: tuple[str, ...] = ()) -> ASGIApp:
         "/events/overview": overview_events,
         "/events/queues/{name:path}": queue_events,
         "/events/runs/{run_id}": run_events,
+        "/queues": queue_by_name,
         "/queues/{name:path}": queue_page,
         "/runs": runs_page,
         "/runs/{run_id}": run_page,
