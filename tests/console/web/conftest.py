@@ -27,7 +27,11 @@ def web_of():
         return one
 
     yield make
-    errors = [one.end() for one in made]
+    try:
+        errors = [one.end() for one in made]
+    finally:
+        for one in made:  # what did not end in order must not stay behind
+            one.process.kill()
     assert errors == [""] * len(made)
 
 
