@@ -140,6 +140,9 @@ def test_dead_letters_and_what_was_put_aside(ledger):
         ("dead_letters", "1 dead letter"),
         ("put_aside", "2 messages put aside"),
     ]
+    take(ledger, "DLQ", 1)
+    take(ledger, "ASIDE", 2)
+    assert found(ledger) == []
 
 
 def test_a_queue_that_is_nearly_full(ledger):
@@ -149,6 +152,8 @@ def test_a_queue_that_is_nearly_full(ledger):
     ledger.put("SMALL")
     (item,) = items(ledger)
     assert (item["kind"], item["text"]) == ("nearly_full", "4 of at most 5 messages (MAXDEPTH)")
+    take(ledger, "SMALL", 1)
+    assert found(ledger) == []
 
 
 def test_puts_that_the_disk_refuses(tmp_path):
@@ -156,6 +161,8 @@ def test_puts_that_the_disk_refuses(tmp_path):
     ledger.open(INITQ, MONITOR, as_="monitor")
     ledger.qm._puts_allowed = lambda: False
     assert [each["kind"] for each in items(ledger)] == ["disk"]
+    ledger.qm._puts_allowed = lambda: True
+    assert items(ledger) == []
     ledger.end()
 
 
@@ -183,6 +190,8 @@ def test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line(ledger):
     (item,) = items(ledger)
     assert (item["since_ms"], item["last_line"]) == (77, "ValueError: cannot parse b'bad'")
     assert item["text"].endswith(f"the last run failed: {why}")
+    take(ledger, "Q2", 1)
+    assert found(ledger) == []
 
 
 def test_a_program_that_could_not_start(ledger):
