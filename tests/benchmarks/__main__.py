@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from tests.benchmarks import first_row, large_units, on_shared, put_stages
 from tests.benchmarks.backing_up import BackingUp
@@ -27,6 +28,7 @@ from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.scraping import Scraping
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import Starting
+from tests.benchmarks.watched import VIEWERS, Watched
 from tests.postgres import Server
 
 WORKS = {
@@ -53,6 +55,7 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
     parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
+    parser.add_argument("--console", action="store_true", help="only what the web console costs clients at work")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
@@ -92,6 +95,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         postgres(directory, rounds, scale)
     elif options.large_units:
         large_units.measured(directory, 1_000_000 // scale)
+    elif options.console:
+        watched(directory, rounds * 12 // scale or 1, 2.0)
     elif options.scrapes:
         scraping(directory, rounds, 1_000 // scale, 1_000_000 // scale, 10.0 / scale)
     elif options.shared:
@@ -225,6 +230,19 @@ def scraping(directory: Path, rounds: int, queues: int, messages: int, seconds: 
         figures = in_turns(rounds, subjects, "puts/s")
     title = f"puts of one client, {many}"
     print("\n" + told(title, figures, against="without scrapes", note="99 of 100 take at most, ms"), flush=True)
+
+
+def watched(directory: Path, rounds: int, seconds: float) -> None:
+    it = Watched(directory / "watched", seconds)
+    alone, beside = "nobody looks at a page", f"{VIEWERS} live pages looked at"
+    try:
+        figures = in_turns(rounds, {alone: it.alone, beside: it.beside}, "msg/s")
+    finally:
+        it.end()
+    title = "persistent messages put and got by 16 clients"
+    print("\n" + told(title, figures, against=alone, note="console CPU %"), flush=True)
+    pairs = [one / other for other, one in zip(figures[alone].values, figures[beside].values, strict=True) if other]
+    print(f"  median of the {len(pairs)} ratios of neighbours: {median(pairs):.3f}", flush=True)
 
 
 def starting(directory: Path, rounds: int, scale: int) -> None:

@@ -59,6 +59,14 @@ def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
     assert all(done.stdout.count(name) >= 2 for name in WAYS_TO_START)
 
 
+def test_what_the_web_console_costs_is_measured_beside_no_console():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--console"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "persistent messages put and got by 16 clients" in done.stdout
+    assert done.stdout.count(" x ") == 2
+
+
 def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--postgres"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)

@@ -16,7 +16,7 @@ from trigmon.mq.attributes import ATTRIBUTES
 
 PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
-    *("status", "qmgr", "explain", "use", "group", "connections"),
+    *("status", "top", "web", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
     *("backup", "restore", "check", "metrics", "dump", "load", "help"),
 }
@@ -41,7 +41,7 @@ def test_every_promised_command_is_there():
         *("list", "status", "show", "define", "alter", "delete", "clear", "move", "pause", "resume")
     }
     assert {path[1] for path in ALL if path[:1] == ("runs",) and len(path) > 1} == {
-        *("list", "show", "logs", "cancel", "retry")
+        *("list", "show", "logs", "cancel", "retry", "history")
     }
 
 

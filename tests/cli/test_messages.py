@@ -207,6 +207,19 @@ def test_why_not_shows_the_last_put_its_application_and_what_was_missing(trigmon
     assert len(look["msg_id"]) == 48
 
 
+def test_explain_with_attributes_tells_of_the_altered_queue_and_alters_nothing(trigmon: Trigmon, queue: str):
+    text = trigmon(
+        "explain", queue, "--with", "TRIGTYPE=DEPTH", "--with", "trigger_depth=7", "--with", "TRIGGER"
+    ).stdout
+    assert text.splitlines()[1] == "The change itself would write no trigger message."
+    assert "seen 0 waiting with priority 0 or more; needed exactly 6" in text
+    assert "  9  yes             trigger control is on" in text
+    assert objects(trigmon("queue", "show", queue, "--output", "json"))[0]["trigger_type"] == "first"
+    wrong = trigmon("explain", queue, "--with", "TRIGTIPE=DEPTH")
+    assert (wrong.exit_code, "did you mean 'TRIGTYPE'?" in wrong.stderr) == (2, True)
+    assert trigmon("explain", queue, "--with", "TRIGDPTH=2", "--why-not").exit_code == 2
+
+
 def test_why_not_of_a_queue_nothing_happened_to_says_since_when(trigmon: Trigmon):
     trigmon("queue", "define", "ME.QUIET")
     text = trigmon("explain", "ME.QUIET", "--why-not").stdout

@@ -14,7 +14,7 @@ import pytest
 
 from tests.server.test_monitor_child import is_alive
 from trigmon import demo
-from trigmon.demo import data
+from trigmon.demo import data, demo_page
 from trigmon.launch.spark.cold import java
 
 
@@ -72,7 +72,17 @@ def test_a_job_that_fails_fails_the_demo_with_the_end_of_its_stderr(spark, small
         demo.run(demo.Screen(screen))
     assert raised.value.detail == "Traceback: it broke\n"
     assert "842 messages put on FLIGHTS.IN" in screen.getvalue()
+    assert re.search(r"\n +watch it: http://127\.0\.0\.1:\d+/\?token=[\w-]{43}\n", screen.getvalue())
     assert list(small_tmp.iterdir()) == []
+
+
+def test_without_the_extra_the_page_is_named_and_missing(spark, small_tmp, monkeypatch):
+    monkeypatch.setattr(demo_page, "NEEDED", ("no_such_package",))
+    spark("exit 7")
+    screen = io.StringIO()
+    with pytest.raises(demo.DemoFailed):
+        demo.run(demo.Screen(screen))
+    assert "watch it: in a browser, once the extra web is installed: pip install 'trigmon[web]'" in screen.getvalue()
 
 
 # A job as spark-submit's: a shell that leads the group, a Java that outlives it, a Python that has the queue open and

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "trigmon" / "console" / "web" / "templates"
 INSTALL_S = 600  # a registry may be slow
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3 * INSTALL_S)]
 
@@ -65,6 +66,10 @@ def test_the_wheel_has_types_settings_and_units_and_no_tests(built):
     names = zipfile.ZipFile(wheel).namelist()
     assert {"trigmon/py.typed", "trigmon/shipped/config/trigmon.yaml", "pyspark_trigmon.py"} <= set(names)
     assert any(name.startswith("trigmon/shipped/systemd/") for name in names)
+    pages = {f"trigmon/console/web/{name}" for name in ("static/console.css", "static/console.js", "static/icon.svg")}
+    assert pages <= set(names)
+    templates = {f"trigmon/console/web/templates/{path.name}" for path in TEMPLATES.iterdir()}
+    assert templates <= set(names)
     assert not any(name.startswith("tests/") for name in names)
 
 

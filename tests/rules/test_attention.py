@@ -3,8 +3,12 @@
 import pytest
 
 from tests.rules.test_launching import INITQ, Ledger
-from trigmon.mq.calls import Alter, Close, Get, Pause, Resume, Status
+from tests.worlds import STORES
+from trigmon.mq.calls import Alter, Close, Controls, Get, LostServer, Pause, Put, Resume, Status
+from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.reasons import Reason
+from trigmon.rules.model.manager_state import Disk
 
 MONITOR = OpenOption.INPUT_SHARED
 
@@ -89,8 +93,11 @@ def test_a_queue_whose_last_run_failed_says_so(ledger):
     run_id, _ = ledger.come(q_name="Q2")
     ledger.exit(run_id, 1)
     (item,) = items(ledger)
-    assert (item["kind"], item["text"]) == ("failing", "1 message waits, and nobody reads: the last run failed")
-    assert item["remedy"] == "trigmon runs logs --queue Q2"
+    assert (item["kind"], item["text"]) == (
+        "failing",
+        "1 message waits, and nobody reads: the last run failed: ended with status 1",
+    )
+    assert item["remedy"] == "trigmon runs logs --queue Q2; trigmon process start P --queue Q2"
 
 
 def test_a_queue_that_the_breaker_holds(ledger):
@@ -133,6 +140,9 @@ def test_dead_letters_and_what_was_put_aside(ledger):
         ("dead_letters", "1 dead letter"),
         ("put_aside", "2 messages put aside"),
     ]
+    take(ledger, "DLQ", 1)
+    take(ledger, "ASIDE", 2)
+    assert found(ledger) == []
 
 
 def test_a_queue_that_is_nearly_full(ledger):
@@ -142,6 +152,8 @@ def test_a_queue_that_is_nearly_full(ledger):
     ledger.put("SMALL")
     (item,) = items(ledger)
     assert (item["kind"], item["text"]) == ("nearly_full", "4 of at most 5 messages (MAXDEPTH)")
+    take(ledger, "SMALL", 1)
+    assert found(ledger) == []
 
 
 def test_puts_that_the_disk_refuses(tmp_path):
@@ -149,4 +161,155 @@ def test_puts_that_the_disk_refuses(tmp_path):
     ledger.open(INITQ, MONITOR, as_="monitor")
     ledger.qm._puts_allowed = lambda: False
     assert [each["kind"] for each in items(ledger)] == ["disk"]
+    ledger.qm._puts_allowed = lambda: True
+    assert items(ledger) == []
     ledger.end()
+
+
+def test_a_disk_that_is_near_its_reserve(ledger):
+    ledger.qm.disk = lambda: Disk(free_bytes=300 << 20, reserve_bytes=256 << 20)
+    (item,) = items(ledger)
+    assert (item["kind"], item["text"]) == ("disk_near", "300 MiB are free on the disk; with 256 MiB puts are refused")
+    ledger.qm.disk = lambda: Disk(free_bytes=513 << 20, reserve_bytes=256 << 20)
+    assert items(ledger) == []
+    assert ledger.did(Status(), "operator").values["disk_free_bytes"] == 513 << 20
+
+
+def failed_run(ledger, **fields):
+    ledger.process(retry=0, breaker=0)
+    ledger.put("Q2")
+    take_trigger_messages(ledger)
+    run_id, _ = ledger.come(q_name="Q2")
+    ledger.change(run_id, **fields)
+
+
+def test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line(ledger):
+    lines = "Traceback (most recent call last):\n  ...\nValueError: cannot parse b'bad'\n\n"
+    why = "ended with status 1: ValueError: cannot parse b'bad'"
+    failed_run(ledger, state="exited", exit_status=1, why=why, end_ms=77, stderr_tail=lines)
+    (item,) = items(ledger)
+    assert (item["since_ms"], item["last_line"]) == (77, "ValueError: cannot parse b'bad'")
+    assert item["text"].endswith(f"the last run failed: {why}")
+    take(ledger, "Q2", 1)
+    assert found(ledger) == []
+
+
+def test_a_program_that_could_not_start(ledger):
+    failed_run(ledger, state="failed", why="no program pythn on PATH", end_ms=78)
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"]) == ("could_not_start", "Q2", 78)
+    assert item["text"].startswith("1 message waits, and nobody reads: could not start: no program pythn on PATH")
+    assert item["remedy"] == "trigmon process show P, then trigmon process start P --queue Q2"
+    run_id, _ = ledger.come(q_name="Q2")
+    assert found(ledger) == []  # it is tried again
+    ledger.open("Q2", MONITOR, as_="reader")
+    ledger.exit(run_id)
+    assert found(ledger) == []
+
+
+def test_a_held_queue_is_shown_with_the_last_line_of_its_last_run(ledger):
+    ledger.process(retry=0, breaker=1)
+    ledger.put("Q")
+    take_trigger_messages(ledger)
+    run_id, _ = ledger.come()
+    ledger.program(run_id)
+    ledger.exit(run_id, 1, stderr_tail="one\ntwo\n")
+    ledger.lose(f"of {run_id}")
+    take_trigger_messages(ledger)
+    (item,) = [each for each in items(ledger) if each["kind"] == "held"]
+    assert item["last_line"] == "two"
+
+
+def test_messages_that_wait_are_stuck_since_the_oldest_was_put(ledger):
+    put_at = ledger.clock.now()
+    ledger.put("Q")
+    take_trigger_messages(ledger)
+    ledger.clock.advance(5000)
+    (item,) = items(ledger)
+    assert (item["kind"], item["since_ms"]) == ("stuck", put_at)
+
+
+def take(ledger, q_name, count):
+    handle = ledger.open(q_name, MONITOR, as_="reader")
+    for _ in range(count):
+        ledger.did(Get(handle=handle), "reader")
+    ledger.did(Close(handle=handle), "reader")
+
+
+def test_a_message_that_is_older_than_is_usual_for_its_queue(ledger):
+    ledger.define("SLOW")
+    for _ in range(10):
+        ledger.put("SLOW")
+        ledger.clock.advance(9000)
+        take(ledger, "SLOW", 1)
+    put_at = ledger.clock.now()
+    ledger.put("SLOW")
+    ledger.clock.advance(89_000)
+    assert found(ledger) == []
+    ledger.clock.advance(2000)
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"]) == ("old", "SLOW", put_at)
+    assert item["text"] == "its oldest message waits for 91 s; messages usually wait for 9 s"
+    take(ledger, "SLOW", 1)
+    assert found(ledger) == []
+
+
+def test_nothing_is_old_on_a_queue_of_which_little_was_got_or_within_a_minute(ledger):
+    ledger.define("NEW")
+    for _ in range(9):
+        ledger.put("NEW")
+        take(ledger, "NEW", 1)
+    ledger.put("NEW")
+    ledger.clock.advance(3_600_000)
+    assert found(ledger) == []
+    take(ledger, "NEW", 1)
+    ledger.define("QUICK")
+    for _ in range(20):
+        ledger.put("QUICK")
+        take(ledger, "QUICK", 1)
+    ledger.put("QUICK")
+    ledger.clock.advance(59_000)
+    assert found(ledger) == []
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_the_newest_dead_letter_is_shown_with_its_error_on_every_store(kind, tmp_path):
+    ledger = Ledger(kind, tmp_path)
+    ledger.open(INITQ, MONITOR, as_="monitor")
+    ledger.define("DLQ")
+    ledger.did(Alter(object_type="QMGR", name="", attributes={"dead_letter_q_name": "DLQ"}))
+    for reason in (Reason.Q_FULL, Reason.PUT_INHIBITED):
+        header = DeadLetterHeader(
+            reason=int(reason), dest_q_name="Q", dest_q_mgr_name="", put_date="20260101", put_time="10000000"
+        )
+        for priority in (9, 0):
+            descriptor = MessageDescriptor(format=FORMAT_DEAD_LETTER, priority=priority)
+            ledger.did(Put(q_name="DLQ", descriptor=descriptor, data=pack_dlh(header) + b"x"), "loader")
+    (item,) = items(ledger)
+    assert item["text"] == '4 dead letters; the newest: "PUT_INHIBITED"'
+    assert (item["last_line"], item["since_ms"]) == ("PUT_INHIBITED", 1767261600000)
+    ledger.end()
+
+
+def test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it(ledger):
+    lost = LostServer("local[2]", 3, 77, "it ended", "java.lang.OutOfMemoryError")
+    ledger.did(Controls(monitor="m:1", lost_servers=[lost]), "monitor")
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"]) == ("spark_server", "local[2]", 77)
+    assert item["text"] == "the Spark Connect server of m:1 ended 3 times: it ended"
+    assert item["last_line"] == "java.lang.OutOfMemoryError"
+    ledger.did(Controls(monitor="m:1"), "monitor")
+    assert found(ledger) == []
+    ledger.did(Controls(monitor="m:1", lost_servers=[lost]), "second monitor")
+    assert found(ledger) == [("spark_server", "local[2]")]
+    ledger.lose("second monitor")
+    assert found(ledger) == []
+
+
+def test_the_most_urgent_is_first(ledger):
+    ledger.define("SMALL", max_q_depth=1)
+    ledger.put("SMALL")
+    ledger.put("Q2")
+    take_trigger_messages(ledger)
+    ledger.qm._puts_allowed = lambda: False
+    assert [kind for kind, _ in found(ledger)] == ["disk", "stuck", "nearly_full"]

@@ -50,7 +50,7 @@ def check(
 
 def _check_health(ctx: click.Context, queue: str | None, max_depth: int | None, max_age_ms: int) -> None:
     from trigmon.cli import output
-    from trigmon.cli.errors import sentence
+    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError, UnknownObjectName
 
     try:
@@ -69,10 +69,10 @@ def _check_health(ctx: click.Context, queue: str | None, max_depth: int | None, 
 
 def _found(queue: str | None, max_depth: int | None, max_age_ms: int) -> list[tuple[int, str]]:
     """Returns what is wrong: 1 for a warning or 2 for what is critical, and a sentence."""
-    from trigmon.cli.status import URGENT
     from trigmon.mq.calls import QueueStatus, Status
     from trigmon.mq.errors import UnknownObjectName
     from trigmon.mq.replies import Listing, Values
+    from trigmon.rules.attention import URGENT
 
     with invocation().connected() as qm:
         attention: list[dict[str, Any]] = qm.ask(Status(), Values).values["attention"]

@@ -303,7 +303,7 @@ def _merged(seen: list[Sifted]) -> list[dict[str, Any]]:
 
 
 def _stays(row: dict[str, Any]) -> str:
-    from trigmon.cli.errors import sentence
+    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError
 
     count = f"{_messages(row['count'])} {'stays' if row['count'] == 1 else 'stay'}"

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 FAILED, USAGE, NO_SUCH_OBJECT, NOT_ALLOWED, WRONG_STATE, NOT_REACHABLE, TIMED_OUT = range(1, 8)
@@ -21,38 +20,10 @@ _CODES = {
 }
 _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reasons}
 
-# {name} is the object that the reason is about. The queue manager's text for 2192 holds the remedy already.
-_REMEDIES = {
-    2009: "whether the last call was done is unknown: look before you repeat it",
-    2016: "allow gets: trigmon queue alter {name} GET=ENABLED",
-    2042: "see who has it open: DISPLAY QSTATUS({name}) TYPE(HANDLE) in trigmon mqsc",
-    2048: "a temporary dynamic queue takes no persistent message: give --not-persistent",
-    2051: "allow puts: trigmon queue alter {name} PUT=ENABLED",
-    2053: "get messages, or raise the limit: trigmon queue alter {name} MAXDEPTH=NUMBER",
-    2058: "name one of those that run with --qmgr",
-    2059: "start it: trigmon run, or systemctl start trigmon@NAME",
-    2082: "the alias points at no queue: trigmon queue alter {name} TARGET=QUEUE",
-    2100: "change it with alter, or give --replace",
-    2087: "name it and its transmission queue: trigmon queue alter {name} RQMNAME=NAME XMITQ=QUEUE",
-    2092: "make it one: trigmon queue alter {name} USAGE=XMITQ",
-    2345: "it comes back by itself; trigmon group of another member shows the group",
-    4002: "see its type: trigmon queue list",
-    4007: "see its type: trigmon queue list",
-}
-_UNKNOWN_NAME, _NOT_AUTHORIZED = 2085, 2035
-_LISTS = {
-    "": "trigmon queue list shows what there is",
-    "PROCESS": "trigmon process list shows what there is",
-    "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or give --queue",
-    "MESSAGE": "trigmon dlq list shows what there is",
-    "RESERVATION": "trigmon spark reservations list shows what there is",
-    "RUN": "trigmon runs list --all shows what there is",
-}
-"""The command that lists the known names, by the kind of object."""
-
 
 def exit_for(error: Exception) -> tuple[int | None, list[str]]:
     """Returns the exit code and the lines for standard error; None for a bug, which is shown as a traceback."""
+    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError
 
     if isinstance(error, MQError):
@@ -79,20 +50,3 @@ def _class(module: str, name: str) -> type[Exception] | tuple[()]:
 def exit_code(error: Exception) -> int:
     """Returns the exit code of an MQError."""
     return _CODE_OF.get(int(getattr(error, "reason", 0)), FAILED)
-
-
-def sentence(error: Exception) -> str:
-    """Returns the reason, the object and, where there is one, the remedy."""
-    reason, about = int(getattr(error, "reason", 0)), str(getattr(error, "about", ""))
-    named = re.match(r"(?:[A-Z]+\()?([A-Za-z0-9./_%]+)", about)
-    remedy = remedy_of(reason, named[1] if named else "QUEUE")
-    if reason == _UNKNOWN_NAME:
-        remedy = _LISTS.get(about.partition("(")[0], _LISTS[""])
-    if reason == _NOT_AUTHORIZED and " needs a" in about:  # 2035 at the connect has another remedy
-        remedy = "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may"
-    return f"{error}; {remedy}" if remedy else str(error)
-
-
-def remedy_of(reason: int, name: str) -> str:
-    """Returns what to do about a reason that concerns an object of this name, "" if there is no general remedy."""
-    return _REMEDIES.get(reason, "").replace("{name}", name)

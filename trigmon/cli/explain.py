@@ -20,23 +20,39 @@ _COLOURS = {"yes": "green", "NO": "red"}
 
 @command(
     "explain",
-    "trigmon explain ORDERS\ntrigmon explain ORDERS --why-not\ntrigmon explain ORDERS --priority 5 --exit-status",
+    "trigmon explain ORDERS\ntrigmon explain ORDERS --why-not\ntrigmon explain ORDERS --priority 5 --exit-status\n"
+    "trigmon explain ORDERS --with TRIGTYPE=DEPTH --with TRIGDPTH=50",
 )
 @queue_argument
 @click.option("--priority", type=click.IntRange(0, 9), help="Of the message (default: the queue's).")
 @click.option("--why-not", is_flag=True, help="Show the last verdict for a put, a close, a change and so on.")
 @click.option("--exit-status", is_flag=True, help="Exit 10 when the put would not fire.")
+@click.option("--with", "words", multiple=True, metavar="KEY=VALUE", help="As if the queue had this attribute.")
 @click.pass_context
-def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool) -> None:
+def explain(
+    ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool, words: tuple[str, ...]
+) -> None:
     """Show whether a put on QUEUE would write a trigger message now, and why.
 
     The verdict is the queue manager's own, the one a put would get. Nothing is put. With --why-not: the last verdict
     for each kind of event of QUEUE since the queue manager started, with its application and its time.
+
+    --with rehearses a change of a local queue: the verdict of a put after it, and whether the change itself would
+    write a trigger message. Nothing is changed.
     """
     from trigmon.cli import output
 
+    if words and why_not:
+        raise click.UsageError("--with is about a put to come, --why-not about what has happened: not both")
+    given = -1 if priority is None else priority
     with invocation().connected() as qm:
-        explained = qm.explain(queue, -1 if priority is None else priority, why_not=why_not)
+        if words:
+            from trigmon.cli.objects import attributes
+            from trigmon.mq.enums import ObjectType
+
+            explained = qm.rehearse(queue, given, **attributes(ObjectType.QLOCAL, queue, words))
+        else:
+            explained = qm.explain(queue, given, why_not=why_not)
     if invocation().is_json:
         click.echo(output.json_line(output.presentable(as_dict(explained))))
     else:
@@ -49,12 +65,22 @@ def explain(ctx: click.Context, queue: str, priority: int | None, why_not: bool,
 def lines(explained: Explained) -> Iterator[str]:
     """Yields a verdict as lines of text, coloured and wrapped."""
     yield _headline(explained)
+    if "saving" in explained.values:
+        yield saving(explained)
     yield from _paused(explained)
     yield ""
     yield from explained.counts()
     yield ""
     for condition in explained.conditions:
         yield from _condition(condition)
+
+
+def saving(explained: Explained) -> str:
+    """Returns what a rehearsed change itself would do, as a sentence."""
+    verdict = explained.values["saving"]
+    if not verdict["fires"]:
+        return "The change itself would write no trigger message."
+    return f"The change itself would write a trigger message (by condition {verdict['occasion']})."
 
 
 def looks(explained: Explained) -> Iterator[str]:

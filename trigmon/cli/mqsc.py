@@ -25,7 +25,7 @@ def mqsc(ctx: click.Context, file: str | None) -> None:
     On a terminal there is a prompt. END or the end of the input ends it. What MQ has and trigmon has not is skipped and
     listed. Exit 0 when all commands were processed, 10 when some were not, 20 when none could be.
     """
-    from trigmon.cli.errors import sentence
+    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError
     from trigmon.mqsc.script import COULD_NOT_RUN, run
 

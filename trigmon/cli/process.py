@@ -111,9 +111,7 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
     The definition at the time when the monitor reads the message is used.
     """
     from trigmon.cli import objects, output
-    from trigmon.mq.attributes import ATTRIBUTES
-    from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
-    from trigmon.mq.enums import ObjectType
+    from trigmon.console.actions import put_trigger_message
 
     with invocation().connected() as qm:
         definition = objects.row(qm, "PROCESS", process)
@@ -124,17 +122,7 @@ def start(process: str, q_name: str | None, trigger_data: str | None, initq: str
         initiation_q = initq or queue["initiation_q_name"]
         if not initiation_q:
             raise click.UsageError(f"{queue['name']} names no initiation queue; give --initq")
-        appl_type = ATTRIBUTES[ObjectType.PROCESS]["appl_type"].read(definition["appl_type"], process)
-        message = TriggerMessage(
-            q_name=queue["name"],
-            process_name=process,
-            trigger_data=queue["trigger_data"] if trigger_data is None else trigger_data,
-            appl_type=int(appl_type),
-            appl_id=definition["appl_id"],
-            env_data=definition["env_data"],
-            user_data=definition["user_data"],
-        )
-        qm.put(initiation_q, pack_tm(message), format=FORMAT_TRIGGER)
+        put_trigger_message(qm, definition, queue, initiation_q, trigger_data)
         monitors = objects.row(qm, "queue", initiation_q).get("open_input_count", 0)
         paused = objects.row(qm, "QLOCAL", queue["name"])["paused"] or definition["paused"]
     if not monitors:

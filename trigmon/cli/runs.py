@@ -13,7 +13,9 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import command, group, invocation, reason_option, since
+from trigmon.cli.run_history import history
 from trigmon.cli.run_selection import any_run, find, has_failed, has_output, one
+from trigmon.console.run_text import latencies, progress_text
 from trigmon.mq.run import OPEN, Run, RunState, read_run
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _COLUMNS = ["run_id", "state", "process_name", "q_name", "start_time", "duration
 @group("runs", example="trigmon runs list")
 def runs() -> None:
     """The run ledger: every program that a monitor started, holds, or could not start."""
+
+
+runs.add_command(history)
 
 
 @command("list", "trigmon runs list --state held", runs)
@@ -205,7 +210,8 @@ def retry(ctx: click.Context, runs: tuple[str, ...]) -> None:
 def _each(ctx: click.Context, runs: tuple[str, ...], ask: Callable[[Connection, str], None]) -> None:
     """Calls ``ask`` for each run, goes on after an error, and exits with the code of the first error."""
     from trigmon.cli import output
-    from trigmon.cli.errors import exit_code, sentence
+    from trigmon.cli.errors import exit_code
+    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError
 
     code = 0
@@ -283,30 +289,7 @@ def _shown(run: Run) -> dict[str, Any]:
     return {**run.json, **shown, **took, **latencies(run), **_progress(run)}
 
 
-def latencies(run: Run) -> dict[str, float]:
-    """Returns the latencies of a run's start in seconds, as far as they are known.
-
-    ``submit_s``: from the get of its trigger message to its process, with the time it was held. From its process:
-    ``start_s`` to the start of its Spark application, ``first_row_s`` to its first message, else to its first task
-    with rows.
-    """
-    start, first = run.program.start_ms, run.work.first_get_ms or run.spark.first_rows_ms
-    spans = {"submit_s": (run.origin.recorded_ms, start), "start_s": (start, run.spark.application_ms)}
-    spans["first_row_s"] = (start, first)
-    return {name: (until - since) / 1000 for name, (since, until) in spans.items() if since and until}
-
-
 def _progress(run: Run) -> dict[str, Any]:
     """Returns the last known progress of its Spark application, as text for the table."""
-    seen = run.spark.progress
-    if seen is None or invocation().is_json:
-        return {}
-    parts = [
-        f"stages {seen.get('stages_done')}/{seen.get('stages')}",
-        f"tasks {seen.get('tasks_done')}/{seen.get('tasks')}",
-    ]
-    if seen.get("tasks_failed"):
-        parts.append(f"{seen['tasks_failed']} failed")
-    if seen.get("rows_read") or seen.get("rows_written"):
-        parts.append(f"rows {seen.get('rows_read')} in, {seen.get('rows_written')} out")
-    return {"progress": ", ".join(parts)}
+    text = progress_text(run)
+    return {"progress": text} if text and not invocation().is_json else {}

@@ -73,7 +73,8 @@ def release(ctx: click.Context, numbers: tuple[int, ...], no_count: bool, force:
     what no job will settle. As a backout, a release triggers nothing.
     """
     from trigmon.cli import output
-    from trigmon.cli.errors import exit_code, sentence
+    from trigmon.cli.errors import exit_code
+    from trigmon.console.error_text import sentence
     from trigmon.mq.calls import Release
     from trigmon.mq.errors import CommandFailed, MQError
     from trigmon.mq.replies import Settled

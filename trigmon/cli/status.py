@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 from trigmon.cli.command import command, invocation
-
-URGENT = ("disk", "held", "failing", "no_monitor", "stuck")
 
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
@@ -29,7 +30,8 @@ def status(watch: bool, every_s: float, count: int | None) -> None:
     from trigmon.cli.runs import print_runs
 
     if not watch:
-        _show()
+        with _waiting_shown():
+            _show()
         return
     for number in itertools.count(1):
         runs = under_way()
@@ -44,6 +46,24 @@ def status(watch: bool, every_s: float, count: int | None) -> None:
         if number == count:
             return
         time.sleep(every_s)
+
+
+@contextmanager
+def _waiting_shown() -> Iterator[None]:
+    """Shows that a member of a group waits for its database, as what needs attention, before the error of the block."""
+    from trigmon.cli import output
+    from trigmon.mq.errors import CfNotAvailable
+    from trigmon.rules.attention import database_waits
+
+    try:
+        yield
+    except CfNotAvailable as error:
+        found = [asdict(database_waits(error.about))]
+        if invocation().is_json:
+            output.one({"attention": found})
+        else:
+            _print_attention(found)
+        raise
 
 
 def _show() -> None:
@@ -83,17 +103,14 @@ def _show() -> None:
 
 
 def _print_attention(found: list[dict[str, Any]]) -> None:
-    """Prints what needs attention, with the last words of a failed run; or that nothing does."""
+    """Prints what needs attention, or that nothing does."""
     from trigmon.cli import output
-    from trigmon.cli.run_selection import find, has_failed
+    from trigmon.rules.attention import URGENT
 
     if not found:
         click.echo(f"{click.style('needs attention', bold=True)}  nothing\n")
         return
     click.echo(click.style("needs attention", bold=True))
-    for each in found:
-        if each["kind"] == "failing" and (runs := find({"q_name": each["name"]}, 1, fits=has_failed).runs):
-            each["text"] += f": {runs[0].why}"
     output.listing(found, ["name", "kind", "since_time", "text", "remedy"], lambda row: row["kind"] in URGENT)
     click.echo()
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from trigmon.console.ages import span
+
 SHORTENED = "…"
 """Stands for the beginning of an id that was left out; two dots are understood for it."""
 _SHORTEST = 6
-_UNITS = ((86_400, "d", 36 * 3600), (3600, "h", 90 * 60), (60, "min", 90))
-"""A unit's seconds, its word, and the age in seconds from which it is used."""
 
 
 def age(moment: str, now: datetime) -> str:
     """Returns how long ago a moment in RFC 3339 was: ``40 s``, ``12 min``, ``3 h``, ``5 d``, or ``in 5 min``."""
     seconds = (now - datetime.fromisoformat(moment.replace("Z", "+00:00"))).total_seconds()
-    text = _span(abs(seconds))
+    text = span(abs(seconds))
     return f"in {text}" if seconds <= -1 else text
-
-
-def _span(seconds: float) -> str:
-    for size, unit, first in _UNITS:
-        if seconds >= first:
-            return f"{round(seconds / size)} {unit}"
-    return f"{int(seconds)} s"
 
 
 def with_age(moment: str, now: datetime | None = None) -> str:

@@ -28,6 +28,7 @@ from trigmon.mq.calls import (
     PutMany,
     RecordRun,
     RecordRuns,
+    Rehearse,
     Release,
     Reservations,
     Settle,
@@ -354,3 +355,10 @@ class Connection:
         kind of thing that has happened to the queue since the queue manager started, newest first.
         """
         return self.ask(Explain(q_name=q_name, priority=priority, why_not=why_not), Explained)
+
+    def rehearse(self, q_name: str, priority: int = -1, **attributes: Any) -> Explained:
+        """Returns the verdict of a put if the local queue had these attributes, by long name; nothing is changed.
+
+        ``values["saving"]`` holds the verdict on the change itself. Raises AttrValueError, SelectorError.
+        """
+        return self.ask(Rehearse(q_name=q_name, attributes=attributes, priority=priority), Explained)

@@ -55,21 +55,27 @@ class DemoQueueManager:
         config.write_text(_SETTINGS)
         flights = {"FLIGHTS_OUTPUT": str(output), "FLIGHTS_WEATHER": str(data.weather())}
         own = {"TRIGMON_HOME": str(home), "TRIGMON_CONFIG": str(config)}
+        self.environment = kept | own
         with self._log.open("wb") as log:
             # A session of its own: Ctrl-C is for the demo, which then ends the daemon in order.
             self._daemon = subprocess.Popen(
                 [sys.executable, "-m", "trigmon", "run"],
-                env=kept | own | flights,
+                env=self.environment | flights,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
 
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"unix:{self._socket}"
+
     def ready(self) -> Connection:
         """Returns a connection, as soon as the monitor reads the initiation queue. Raises DemoFailed."""
         self._await(lambda: paths.answers(self._socket))
-        connection = connect(f"unix:{self._socket}", application="trigmon demo", run_id="")
+        connection = connect(self.address, application="trigmon demo", run_id="")
         self._await(lambda: queue_row(connection, INITIATION_Q)["open_input_count"] > 0)
         return connection
 
@@ -101,7 +107,7 @@ class DemoQueueManager:
     def _end_jobs(self) -> list[str]:
         """Ends every program that was started, with all it started itself; a sentence's part for each."""
         ended: dict[int, str] = {}
-        with connect(f"unix:{self._socket}", application="trigmon demo", run_id="") as connection:
+        with connect(self.address, application="trigmon demo", run_id="") as connection:
             # A killed job closes its queue, a trigger event as any other: first of all nothing more is started.
             connection.call(Pause(what="everything", reason="the demo ends"))
             began = time.monotonic()

@@ -20,6 +20,7 @@ from trigmon.client.connection import Connection
 from trigmon.definitions.apply_plan import plan
 from trigmon.definitions.definition_files import read_files
 from trigmon.demo import data
+from trigmon.demo.demo_page import demo_page
 from trigmon.demo.demo_queue_manager import DemoFailed, DemoQueueManager, demo_queue_manager, queue_row, runs
 from trigmon.demo.screen import Screen
 from trigmon.launch.launch_plan import LaunchError
@@ -31,15 +32,20 @@ from trigmon.mq.replies import Explained, Listing
 Q_NAME = "FLIGHTS.IN"
 PROCESS = "FLIGHTS.LOAD"
 JOB_S = 300.0
+NO_PAGE = "in a browser, once the extra web is installed: pip install 'trigmon[web]'"
 _UNIT = 100
 _POLL_S = 0.05
 _OVER = ("exited", "failed", "unknown")
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """What the demo did. ``seconds`` is how long each station took, ``delays`` a row a carrier, worst first."""
+    """What the demo did. ``seconds`` is how long each station took, ``delays`` a row a carrier, worst first.
+
+    ``page`` is the address at which a browser could watch it; blank without the extra web.
+    """
 
     output: str
+    page: str
     java: str
     messages: int
     verdict: Explained
@@ -107,8 +113,9 @@ def _results(output: Path | None) -> Iterator[Path]:
 
 def _play(daemon: DemoQueueManager, stations: _Stations, rows: list[bytes], where: Path) -> Report:
     stations.begin("queue manager starts")
-    with daemon.ready() as qm:
+    with daemon.ready() as qm, demo_page(daemon.environment, daemon.address) as page:
         stations.done(f"queue manager {qm.q_mgr_name} and its trigger monitor are up")
+        stations.screen.line(f"{'':11}watch it: {page or NO_PAGE}")
         stations.begin("definitions are applied")
         stations.done(f"defined: {', '.join(_apply(qm))}")
         verdict = qm.explain(Q_NAME)
@@ -122,6 +129,7 @@ def _play(daemon: DemoQueueManager, stations: _Stations, rows: list[bytes], wher
     delays = json.loads((where / "delay_by_carrier.json").read_text())
     return Report(
         output=str(where),
+        page=page,
         java="",
         messages=len(rows),
         verdict=verdict,

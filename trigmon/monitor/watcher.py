@@ -110,7 +110,7 @@ class Watcher:
         resume(self._link, self._programs, self._name)
         log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
         self._ready()
-        controls = ControlChannel(self._link.call, self._name)
+        controls = ControlChannel(self._link.call, self._name, self._programs.warm.lost_servers.found)
         while not stop.is_set():
             self._programs.check()
             self._alive()

@@ -321,7 +321,8 @@ class QueueStatus(Call, frozen=True, array_like=True, kw_only=True, tag="queue_s
 
     A row has name, description, usage, definition_type, current_q_depth, max_q_depth, open_input_count,
     open_output_count, uncommitted_msgs; when the oldest message was put and how long ago (oldest_ms, oldest_age_s; 0:
-    there is none); and what went through it, as counted by this queue manager since since_ms, since_s seconds ago:
+    there is none); trigger_control, trigger_type, process_name and paused (a sentence; blank where it is not); and
+    what went through it, as counted by this queue manager since since_ms, since_s seconds ago:
     puts, gets, high_q_depth, last_put_ms, last_get_ms; and how long got messages had been there, in microseconds, of
     late and over a longer time (q_time_short_us, q_time_long_us; -1: none was got).
     """
@@ -387,6 +388,17 @@ class Explain(Call, frozen=True, array_like=True, kw_only=True, tag="explain"):
     q_name: str
     priority: int = -1
     why_not: bool = False
+
+
+class Rehearse(Call, frozen=True, array_like=True, kw_only=True, tag="rehearse"):
+    """What a put would meet if the local queue had these attributes instead of its own. Answered by Explained.
+
+    ``values["saving"]`` is the verdict on the change itself: fires, occasion, fails, conditions. Nothing changes.
+    """
+
+    q_name: str
+    attributes: dict[str, Any]
+    priority: int = -1
 
 
 class Pause(Call, frozen=True, array_like=True, kw_only=True, tag="pause"):
@@ -499,6 +511,20 @@ class Runs(Call, frozen=True, array_like=True, kw_only=True, tag="runs"):
     before: str = ""
 
 
+class RunHistory(Call, frozen=True, array_like=True, kw_only=True, tag="run_history"):
+    """How many runs ended from ``since_ms`` to before ``until_ms`` (0: until now). Answered by Values.
+
+    ``by`` names what the counts are split by: hour or day, queue, process, outcome. Each of ``rows`` has since_ms (the
+    begin of the hour or the day, UTC), q_name, process_name and outcome, as far as asked for, then runs, took_ms (of
+    all together) and last_ms (the end of the last). outcome is ok, failed, could_not_start, unknown, cancelled or
+    joined. While ``more``, ask again with ``next_ms`` as since_ms: it counts other runs, so the rows are added up.
+    """
+
+    since_ms: int = 0
+    until_ms: int = 0
+    by: list[str] = []
+
+
 class CancelRun(Call, frozen=True, array_like=True, kw_only=True, tag="cancel_run"):
     """Ends a held run at once, and asks the monitor of one that is due or started to end it. Answered by Recorded.
 
@@ -518,14 +544,29 @@ class RetryRun(Call, frozen=True, array_like=True, kw_only=True, tag="retry_run"
     run_id: str
 
 
+class LostServer(msgspec.Struct, frozen=True, array_like=True):
+    """A Spark Connect server of a monitor that ended by itself, or could not start: ``times`` since ``since_ms``.
+
+    ``why`` and ``last_line`` are of the last time.
+    """
+
+    master: str
+    times: int
+    since_ms: int
+    why: str = ""
+    last_line: str = ""
+
+
 class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls"):
     """What a monitor must act on. Answered by Values: ``pauses``, ``cancel`` (its runs to end) and ``number``.
 
     ``number`` rises whenever any of it changes. From this call on, a get that waits on the same connection ends at
-    once (2033) when it does.
+    once (2033) when it does. ``lost_servers`` is what the monitor reports in turn: as long as it is connected, the
+    queue manager's status shows it.
     """
 
     monitor: str
+    lost_servers: list[LostServer] = []
 
 
 # -- reservations -------------------------------------------------------------------------------------------
@@ -653,6 +694,7 @@ AnyCall = (
     | Status
     | Statistics
     | Explain
+    | Rehearse
     | Pause
     | Resume
     | Pauses
@@ -665,6 +707,7 @@ AnyCall = (
     | StartRuns
     | ChangeRun
     | Runs
+    | RunHistory
     | CancelRun
     | RetryRun
     | Controls

@@ -50,6 +50,16 @@ OPEN: Final = frozenset({RunState.HELD}) | WITH_PROGRAM
 _STATES: Final = {state.value: state for state in RunState}
 
 
+_OUTCOMES: Final = {RunState.FAILED: "could_not_start", **{it: str(it) for it in ("unknown", "cancelled", "joined")}}
+WENT_WRONG: Final = frozenset({"failed", "could_not_start", "unknown"})
+"""The outcomes that somebody should look at."""
+
+
+def outcome_word(state: str, exit_status: int | None) -> str:
+    """Returns how an ended run ended: ok, failed, could_not_start, unknown, cancelled or joined."""
+    return _OUTCOMES.get(state) or ("ok" if state == RunState.EXITED and exit_status == 0 else "failed")
+
+
 class Origin(msgspec.Struct, frozen=True, gc=False):
     """Why a run is there. Written when its trigger message is taken."""
 

@@ -28,13 +28,13 @@ from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEn
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.oldest_messages import OldestMessages
 from trigmon.qmgr.queue_history import Activity, Looks
-from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session
+from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session, lost_servers
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.handles import ConnectionFacts
-from trigmon.rules.model.manager_state import ManagerState
+from trigmon.rules.model.manager_state import Disk, ManagerState
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.program_tracking import attended
 from trigmon.rules.verbs import VERBS
@@ -74,6 +74,7 @@ class QueueManager:
         self._store = store
         self._telling = telling or Telling()
         self._puts_allowed = puts_allowed
+        self.disk: Callable[[], Disk | None] = lambda: None
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
@@ -171,7 +172,7 @@ class QueueManager:
             self._run_out(session, now, answers)
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
-        self._note_depths()
+        self._activity.note_depths(self._store.depth_of)
         committing_s = self.counters.timer()
         self._store.end()
         events, self._notes.events = self._notes.events, []
@@ -181,14 +182,9 @@ class QueueManager:
         for event in events:
             if type(event) not in self._telling.ignored:
                 self._telling.tell(event)
-        late, self._late = self._late, []
-        return answers + late
-
-    def _note_depths(self) -> None:
-        deepened = self._activity.deepened
-        while deepened:
-            q_name = deepened.pop()
-            self._activity.note_depth(q_name, self._store.depth_of(q_name))
+        answers += self._late
+        self._late = []
+        return answers
 
     def next_deadline_ms(self) -> int | None:
         """Returns when :meth:`turn` must be called again at the latest, by the clock's time."""
@@ -251,12 +247,11 @@ class QueueManager:
         return reply
 
     def _state(self, session: Session, now: int) -> ManagerState:
-        backup = self.backups.of(session)
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        activity, oldest = self._activity, partial(self._oldest.put_ms, session.connection, now)
-        more = (backup, activity, end, oldest, self.counters.figures)
-        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, *more)
+        oldest, lost = partial(self._oldest.put_ms, session.connection, now), partial(lost_servers, self._sessions)
+        more = (self.backups.of(session), self._activity, self.disk(), lost, session.report_servers, end, oldest)
+        return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, *more, self.counters.figures)
 
     def _end_session(self, by: Session, connection: int) -> None:
         if (ended := self._sessions.get(connection)) is not None:

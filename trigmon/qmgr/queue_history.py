@@ -6,6 +6,8 @@ sentences are made when ``explain`` asks. The counters begin at zero with the pr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec.structs import replace
 
@@ -174,14 +176,19 @@ class Activity:
             activity.q_time_short_us += (q_time_us - activity.q_time_short_us) >> SHORT
             activity.q_time_long_us += (q_time_us - activity.q_time_long_us) >> LONG
 
-    def note_depth(self, q_name: str, depth: int) -> None:
-        """Notes how deep a queue is at the end of a turn that put to it."""
+    def note_depths(self, depth_of: Callable[[str], int]) -> None:
+        """Notes how deep the queues are, at the end of a turn, that it has put to."""
+        while self.deepened:
+            q_name = self.deepened.pop()
+            self._note_depth(q_name, depth_of(q_name))
+
+    def _note_depth(self, q_name: str, depth: int) -> None:
         activity = self._of.get(q_name) or self._begun(q_name)
         activity.high_q_depth = max(activity.high_q_depth, depth)
 
     def of(self, q_name: str, depth: int) -> QueueActivity:
         """Returns the counters of a queue that is so deep now."""
-        self.note_depth(q_name, depth)
+        self._note_depth(q_name, depth)
         return self._of[q_name]
 
     def reset(self, q_name: str, depth: int, now: int) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from trigmon.mq.calls import Call
+from trigmon.mq.calls import Call, LostServer
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +53,20 @@ class Session:
     """A connection, for the manager. ``attachment`` belongs to the caller, the server or a simulation.
 
     ``ends_on_news``: it is a monitor's, and its waiting get ends when an operator asks for something. ``is_asked``: its
-    call is being performed, and changes on the way do not end its wait.
+    call is being performed, and changes on the way do not end its wait. ``lost_servers``: a monitor's name, and which
+    of its Spark Connect servers end again and again.
     """
 
-    __slots__ = ("attachment", "connection", "ends_on_news", "identity", "is_asked", "is_gone", "parked")
+    __slots__ = (
+        "attachment",
+        "connection",
+        "ends_on_news",
+        "identity",
+        "is_asked",
+        "is_gone",
+        "lost_servers",
+        "parked",
+    )
 
     def __init__(self, connection: int, identity: Identity) -> None:
         self.connection = connection
@@ -64,4 +75,14 @@ class Session:
         self.is_gone = False
         self.is_asked = False
         self.ends_on_news = False
+        self.lost_servers: tuple[str, list[LostServer]] = ("", [])
         self.attachment: Any = None
+
+    def report_servers(self, monitor: str, servers: list[LostServer]) -> None:
+        """Notes which of this monitor's Spark Connect servers end again and again."""
+        self.lost_servers = monitor, servers
+
+
+def lost_servers(sessions: Mapping[int, Session]) -> dict[str, list[LostServer]]:
+    """Returns by monitor the Spark Connect servers that end again and again, as the connected ones report them."""
+    return dict(each.lost_servers for each in sessions.values() if each.lost_servers[1])

@@ -1,30 +1,45 @@
 """What needs an operator's attention, as a list: what it is, since when, one sentence, and the command that helps.
 
-A pure function of what the queue manager knows: a queue manager that works as it should has an empty list.
+A pure function of what the queue manager knows: a queue manager that works as it should has an empty list. What only
+its process knows is added by :func:`attention_of_process`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from operator import attrgetter
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from trigmon.mq.enums import TriggerControl, TriggerType
+from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model.facts import WorldFacts
+from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.runs.pause import pauses_of, sentence
 
 NEARLY_FULL = 0.8
 """Of MAXDEPTH."""
+LONG_MS = 60_000
+TIMES_USUAL = 10
+ENOUGH_GETS = 10
+"""A message is old that has waited for LONG_MS and TIMES_USUAL what messages of its queue wait, after ENOUGH_GETS."""
+LONGEST_LINE = 200
+"""Characters of a run's last line."""
+KINDS = (
+    *("database", "disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server", "old"),
+    *("dead_letters", "put_aside", "nearly_full", "disk_near", "paused"),
+)
+"""The most urgent first."""
+URGENT = frozenset(KINDS[: KINDS.index("old")])
+"""Something does not go on until a person acts."""
 
 
 class Attention(msgspec.Struct, frozen=True):
-    """One thing that needs attention. ``since_ms`` is 0 where it is not recorded.
+    """One thing that needs attention: one of KINDS, and the name of its object.
 
-    ``kind``: disk, held, no_monitor, failing, stuck, dead_letters, put_aside, nearly_full or paused.
+    ``since_ms`` is 0 where it is not recorded. ``last_line`` is the last line of what a failed run wrote on its
+    standard error, or the error of the newest dead letter.
     """
 
     kind: str
@@ -32,28 +47,90 @@ class Attention(msgspec.Struct, frozen=True):
     text: str
     remedy: str
     since_ms: int = 0
+    last_line: str = ""
 
 
-PUTS_REFUSED = Attention(
-    "disk",
-    "",
-    "puts are refused: the disk is nearly full (2192)",
-    "make room: gets go on, and puts come back by themselves",
-)
+class Newest(msgspec.Struct, frozen=True):
+    """When the newest message came to a queue of dead letters, and why."""
+
+    at_ms: int
+    error: str
 
 
-def needs_attention(facts: WorldFacts) -> list[dict[str, Any]]:
+class Waiting(msgspec.Struct, frozen=True):
+    """What lies on queues: when the oldest message of each was put, and the newest dead letter of each."""
+
+    oldest_ms: dict[str, int] = {}
+    newest: dict[str, Newest] = {}
+
+
+def needs_attention(facts: WorldFacts, lies: Waiting) -> list[Attention]:
     """Returns the list, the most urgent kind first, by name within each kind."""
-    parts = (_held, _unread, _waiting, _aside, _nearly_full, _paused)
-    found = (each for part in parts for each in sorted(part(facts), key=attrgetter("kind", "name")))
-    return [msgspec.structs.asdict(each) for each in found]
+    waiting = [*_unread(facts, lies), *_waiting(facts, lies), *_aside(facts, lies)]
+    return ordered([*_held(facts), *waiting, *_nearly_full(facts), *_paused(facts)])
+
+
+def ordered(found: Iterable[Attention]) -> list[Attention]:
+    """Returns findings, the most urgent kind first, by name within each kind."""
+    return sorted(found, key=lambda each: (KINDS.index(each.kind), each.name))
+
+
+def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Attention]) -> Iterator[Attention]:
+    """Yields what only the queue manager's process knows: the disk, and messages older than is usual."""
+    disk = manager.disk
+    if not manager.are_puts_allowed:
+        text = "puts are refused: the disk is nearly full (2192)"
+        yield Attention("disk", "", text, "make room: gets go on, and puts come back by themselves")
+    elif disk is not None and disk.free_bytes < 2 * disk.reserve_bytes:
+        free, reserve = disk.free_bytes >> 20, disk.reserve_bytes >> 20
+        text = f"{free} MiB are free on the disk; with {reserve} MiB puts are refused"
+        yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve")
+    for monitor, servers in manager.lost_servers().items():
+        for server in servers:
+            text = f"the Spark Connect server of {monitor} ended {server.times} times: {server.why}"
+            remedy = (
+                "trigmon runs list --state held; the monitor's log has its errors, connect in the settings its memory"
+            )
+            yield Attention("spark_server", server.master, text, remedy, server.since_ms, server.last_line)
+    explained = {each.name for each in known}
+    for name, put_ms in lies.oldest_ms.items():
+        activity = manager.activity.of(name, 0)
+        age_ms, usual_ms = manager.now_ms - put_ms, max(0, activity.q_time_long_us) / 1000
+        if name in explained or activity.gets < ENOUGH_GETS or age_ms < max(LONG_MS, TIMES_USUAL * usual_ms):
+            continue
+        text = f"its oldest message waits for {span(age_ms)}; messages usually wait for {span(usual_ms)}"
+        yield Attention(
+            "old", name, text, f"trigmon explain {name} --why-not; trigmon runs list --queue {name}", put_ms
+        )
+
+
+def database_waits(about: str) -> Attention:
+    """Returns the finding where a member of a group answers nothing but that it waits for its database (2345)."""
+    return Attention(
+        "database", "", f"no call is answered: {about}", "make the database answer; the member goes on by itself"
+    )
+
+
+def last_line(run: Run) -> str:
+    """Returns the last line that a run wrote on its standard error, shortened."""
+    lines = run.outcome.stderr_tail.strip().splitlines()
+    return lines[-1].strip()[:LONGEST_LINE] if lines else ""
+
+
+def span(ms: float) -> str:
+    """Returns a span of time for a person, in one unit."""
+    for unit, of_unit in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if ms >= 2 * of_unit:
+            return f"{ms / of_unit:.0f} {unit}"
+    return f"{ms / 1000:.1f} s"
 
 
 def _held(facts: WorldFacts) -> Iterator[Attention]:
     for pause in facts.pauses:
         if pause.is_breaker:
             remedy = f"trigmon runs logs --queue {pause.name}, then trigmon queue resume {pause.name}"
-            yield Attention("held", pause.name, f"nothing is started: {pause.reason}", remedy, pause.since_ms)
+            line = last_line(facts.last_runs.get(pause.name, NO_RUN))
+            yield Attention("held", pause.name, f"nothing is started: {pause.reason}", remedy, pause.since_ms, line)
 
 
 def _paused(facts: WorldFacts) -> Iterator[Attention]:
@@ -63,17 +140,20 @@ def _paused(facts: WorldFacts) -> Iterator[Attention]:
             yield Attention("paused", pause.name or pause.what, sentence(pause), how, pause.since_ms)
 
 
-def _unread(facts: WorldFacts) -> Iterator[Attention]:
+def _unread(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
     """Yields initiation queues of triggering queues that no monitor reads."""
     there = {queue.definition.name: queue for queue in facts.world.queues}
     for name in sorted({q.definition.initiation_q_name for q in facts.world.queues if _triggers(q)}):
         if name in there and not there[name].readers:
             count = there[name].depth
             waits = f"; {_wait(count, 'trigger message')} there" if count else ""
-            yield Attention("no_monitor", name, f"no monitor reads it{waits}", f"trigmon monitor --initq {name}")
+            since_ms = lies.oldest_ms.get(name, 0)
+            yield Attention(
+                "no_monitor", name, f"no monitor reads it{waits}", f"trigmon monitor --initq {name}", since_ms
+            )
 
 
-def _waiting(facts: WorldFacts) -> Iterator[Attention]:
+def _waiting(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
     """Yields queues with messages that count, which nobody reads and for which nothing runs, is due or waits."""
     there = {queue.definition.name: queue for queue in facts.world.queues}
     busy = {serving.q_name for serving in facts.serves} | facts.world.held_queues
@@ -87,11 +167,24 @@ def _waiting(facts: WorldFacts) -> Iterator[Attention]:
             continue  # that is the finding, or its trigger message is on its way
         waits = f"{_wait(_counts(queue), 'message')}, and nobody reads"
         explain = f"trigmon explain {name} --why-not"
+        start = f"trigmon process start {definition.process_name} --queue {name}"
         if (cause := causes.get(name)) is not None:
-            yield Attention("failing", name, f"{waits}: {_failed(cause)}", f"trigmon runs logs --queue {name}")
+            yield _failing(name, waits, cause, facts.last_runs.get(name, NO_RUN), start)
         else:
-            start = f"trigmon process start {definition.process_name} --queue {name}"
-            yield Attention("stuck", name, f"{waits}; nothing is to be started for them", f"{explain}; {start}")
+            text = f"{waits}; nothing is to be started for them"
+            yield Attention("stuck", name, text, f"{explain}; {start}", lies.oldest_ms.get(name, 0))
+
+
+def _failing(name: str, waits: str, cause: Cause, last: Run, start: str) -> Attention:
+    since_ms = last.outcome.end_ms or last.origin.recorded_ms
+    if last.is_unstartable:
+        remedy = f"trigmon process show {last.trigger.process_name}, then {start}"
+        return Attention("could_not_start", name, f"{waits}: could not start: {last.why}", remedy, since_ms)
+    line = last_line(last)
+    why = f": {last.why}" if last.why else ""
+    return Attention(
+        "failing", name, f"{waits}: {_failed(cause)}{why}", f"trigmon runs logs --queue {name}; {start}", since_ms, line
+    )
 
 
 def _failed(cause: Cause) -> str:
@@ -100,17 +193,26 @@ def _failed(cause: Cause) -> str:
     return f"the last {cause.fruitless} runs removed no message"
 
 
-def _aside(facts: WorldFacts) -> Iterator[Attention]:
-    """Yields the dead-letter queue and the backout queues that hold messages."""
+def aside_queues(facts: WorldFacts) -> dict[str, str]:
+    """Returns the dead-letter queue and the backout queues that hold messages, each with its kind."""
     dead = facts.q_mgr.dead_letter_q_name
     backout = {queue.definition.backout_requeue_q_name for queue in facts.world.queues} - {"", dead}
-    for queue in facts.world.queues:
-        name = queue.definition.name
-        if queue.depth and name == dead:
-            yield Attention("dead_letters", name, _messages(queue.depth, "dead letter"), "trigmon dlq list")
-        elif queue.depth and name in backout:
-            text = f"{_messages(queue.depth, 'message')} put aside"
-            yield Attention("put_aside", name, text, f"trigmon dlq list --queue {name}")
+    kinds = {dead: "dead_letters"} | dict.fromkeys(backout, "put_aside")
+    filled = (queue.definition.name for queue in facts.world.queues if queue.depth)
+    return {name: kinds[name] for name in filled if name in kinds}
+
+
+def _aside(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
+    depths = {queue.definition.name: queue.depth for queue in facts.world.queues}
+    for name, kind in aside_queues(facts).items():
+        newest = lies.newest.get(name, Newest(0, ""))
+        why = f'; the newest: "{newest.error}"' if newest.error else ""
+        if kind == "dead_letters":
+            text, remedy = _messages(depths[name], "dead letter"), "trigmon dlq list"
+        else:
+            text, remedy = f"{_messages(depths[name], 'message')} put aside", f"trigmon dlq list --queue {name}"
+        line = newest.error[:LONGEST_LINE]
+        yield Attention(kind, name, f"{text}{why}", remedy, newest.at_ms, line)
 
 
 def _nearly_full(facts: WorldFacts) -> Iterator[Attention]:

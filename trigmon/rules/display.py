@@ -11,14 +11,22 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from trigmon.mq.attributes import QUEUE_KINDS, Definition
-from trigmon.mq.calls import Display, DisplayHandles, Ping, Status
+from trigmon.mq.calls import Call, Display, DisplayHandles, Ping, Status
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
-from trigmon.mq.replies import Done, Listing, Values
-from trigmon.rules.attention import PUTS_REFUSED, needs_attention
+from trigmon.mq.replies import Done, Listing, Reply, Values
+from trigmon.rules.attention import (
+    Newest,
+    Waiting,
+    aside_queues,
+    attention_of_process,
+    needs_attention,
+    ordered,
+)
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts, World, WorldFacts
 from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.internal_calls import NewestMessage
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import object_type_of
@@ -108,8 +116,26 @@ def _input(handle: HandleFacts) -> str:
 
 def decide_status(call: Status, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Returns the queue manager at a glance; :func:`complete_status` adds what only its process knows."""
+    filled = set(_own_filled(facts))
+    aside = [name for name in aside_queues(facts) if name in filled]
+    looks: list[Call] = [NewestMessage(q_name=name) for name in aside]
+
+    def values(replies: list[Reply]) -> Values:
+        answers = (each.values for each in replies if isinstance(each, Values))
+        newest = {name: Newest(of["at_ms"], of["error"]) for name, of in zip(aside, answers, strict=True)}
+        return Values(values={**_status(facts, now), "facts": facts, "newest": newest})
+
+    return Decision(internal_calls=looks, gather=values) if looks else Decision(values([]))
+
+
+def _own_filled(facts: WorldFacts) -> list[str]:
+    """Returns the names of queues with messages, not of shared ones: a slow database of a group holds up no status."""
+    return [queue.definition.name for queue in facts.world.queues if queue.depth and queue.shared is None][:SLICE]
+
+
+def _status(facts: WorldFacts, now: int) -> dict[str, Any]:
     world = facts.world
-    values: dict[str, Any] = {
+    return {
         **shown(ObjectType.QMGR, facts.q_mgr),
         "q_mgr_name": facts.q_mgr.name,
         **({"group": facts.group} if facts.group else {}),
@@ -126,17 +152,23 @@ def decide_status(call: Status, facts: WorldFacts, found: Found | None, now: int
         "reserved": [{**row, "age_ms": now - row["since_ms"]} for row in reserved_rows(world.reservations)],
         "pauses": pause_rows(facts.pauses),
         "runs_under_way": len(facts.serves),
-        "attention": needs_attention(facts),
         "initiation_queues": _initiation_queues(world),
     }
-    return Decision(Values(values=values))
 
 
 def complete_status(call: Status, reply: Values, manager: ManagerState) -> Values:
     """Adds what only the queue manager's process knows."""
-    more = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets, "warnings": manager.warnings}
-    refused = [] if manager.are_puts_allowed else [asdict(PUTS_REFUSED)]
-    return replace(reply, values={**reply.values, **more, "attention": refused + reply.values["attention"]})
+    values = dict(reply.values)
+    facts, newest = values.pop("facts"), values.pop("newest")
+    oldest = {name: manager.oldest_put_ms(name) for name in _own_filled(facts)}
+    lies = Waiting({name: put_ms for name, put_ms in oldest.items() if put_ms}, newest)
+    known = needs_attention(facts, lies)
+    attention = ordered([*known, *attention_of_process(manager, lies, known)])
+    more: dict[str, Any] = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets}
+    more |= {"oldest_ms": min(lies.oldest_ms.values(), default=0), "warnings": manager.warnings}
+    if manager.disk is not None:
+        more["disk_free_bytes"] = manager.disk.free_bytes
+    return replace(reply, values={**values, **more, "attention": [asdict(each) for each in attention]})
 
 
 def _initiation_queues(world: World) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Explain
 from trigmon.mq.errors import PriorityError
 from trigmon.mq.replies import Explained
@@ -29,9 +30,11 @@ MOST_EXPIRED = 1000
 
 def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
     """Selects the queue's expired messages, to be counted, and the one that waited longest for MAXWAIT."""
-    if facts.queue is None:
-        return None
-    definition = facts.queue.definition
+    return messages_of(facts.queue.definition, now) if facts.queue is not None else None
+
+
+def messages_of(definition: LocalQueue, now: int) -> Selection:
+    """Returns the selection of a queue's expired messages, and of the one that waited longest for its MAXWAIT."""
     oldest_of = range(definition.trigger_msg_priority, 10) if definition.max_wait_s else ()
     return Selection(definition.name, now, summary=Summary(oldest_of, MOST_EXPIRED))
 
@@ -48,22 +51,27 @@ def decide_explain(call: Explain, facts: WideFacts, found: Found | None, now: in
     """Returns the verdict on a put of a message of this priority; nothing changes."""
     queue, _ = base_queue(call.q_name, facts)
     opened = facts.alias or facts.remote or queue.definition
-    if call.priority < -1:
-        raise PriorityError(f"priority {call.priority}: 0 to 9, or -1 for the queue's own")
-    priority = opened.def_priority if call.priority < 0 else min(call.priority, facts.q_mgr.max_priority)
+    return Decision(explained(queue, call.priority, opened.def_priority, facts, found, now))
+
+
+def explained(
+    queue: QueueFacts, given: int, default: int, facts: WideFacts, found: Found | None, now: int
+) -> Explained:
+    """Returns the verdict on a put with the priority ``given``, -1 for the ``default``. Raises PriorityError."""
+    if given < -1:
+        raise PriorityError(f"priority {given}: 0 to 9, or -1 for the queue's own")
+    priority = default if given < 0 else min(given, facts.q_mgr.max_priority)
     situation = in_group(put_situation(facts, queue, priority, now))
     verdict = judge(situation)
     oldest_ms = found.messages[0].descriptor.put_ms if found is not None and found.messages else None
     later = replace(situation, oldest_ms=oldest_ms, under_way=facts.under_way)
-    return Decision(
-        Explained(
-            q_name=queue.definition.name,
-            fires=verdict.fires,
-            occasion=verdict.occasion,
-            fails=verdict.fails,
-            conditions=explanations(situation, verdict) + what_time_will_bring(later),
-            values=_values(situation, facts, queue, priority, found),
-        )
+    return Explained(
+        q_name=queue.definition.name,
+        fires=verdict.fires,
+        occasion=verdict.occasion,
+        fails=verdict.fails,
+        conditions=explanations(situation, verdict) + what_time_will_bring(later),
+        values=_values(situation, facts, queue, priority, found),
     )
 
 

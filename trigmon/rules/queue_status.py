@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from trigmon.mq.calls import QueueStatus, ResetQueueStatistics
+from trigmon.mq.enums import word
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.decision import Decision, Ids
@@ -21,6 +22,7 @@ from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, Summary
+from trigmon.rules.runs.pause import paused
 
 
 def decide_queue_status(
@@ -31,7 +33,7 @@ def decide_queue_status(
     named = ((it.definition.name, it) for it in facts.world.queues if it.definition.name > call.after)
     limit = max(1, min(call.limit, SLICE))
     behind = nsmallest(limit + 1, ((name, it) for name, it in named if matches(name, call.q_name)), key=itemgetter(0))
-    return Decision(Listing(rows=[_row(queue) for _, queue in behind[:limit]], more=len(behind) > limit))
+    return Decision(Listing(rows=[_row(queue, facts) for _, queue in behind[:limit]], more=len(behind) > limit))
 
 
 def oldest_of(queue: QueueFacts, now: int) -> Selection:
@@ -70,16 +72,20 @@ def _with_counters(row: dict[str, Any], manager: ManagerState) -> dict[str, Any]
     }
 
 
-def _row(queue: QueueFacts) -> dict[str, Any]:
+def _row(queue: QueueFacts, facts: WorldFacts) -> dict[str, Any]:
     definition = queue.definition
     return {
         "name": definition.name,
         "description": definition.description,
-        "usage": definition.usage.name.lower(),
-        "definition_type": definition.definition_type.name.lower(),
+        "usage": word(definition.usage),
+        "definition_type": word(definition.definition_type),
         "current_q_depth": queue.depth,
         "max_q_depth": definition.max_q_depth,
         "open_input_count": queue.readers,
         "open_output_count": queue.open_output_count,
         "uncommitted_msgs": queue.uncommitted_puts + queue.uncommitted_gets,
+        "trigger_control": word(definition.trigger_control),
+        "trigger_type": word(definition.trigger_type),
+        "process_name": definition.process_name,
+        "paused": paused(facts, definition.name, definition.process_name),
     }

@@ -27,6 +27,7 @@ from trigmon.rules.dead_letters.manage import (
     decide_send_back,
     look_for_dead_letters,
 )
+from trigmon.rules.dead_letters.newest import decide_newest, look_for_newest
 from trigmon.rules.dead_letters.reject import decide_put_off, decide_reject, look_for_reject
 from trigmon.rules.dead_letters.undelivered import decide_report, decide_undelivered
 from trigmon.rules.display import (
@@ -65,6 +66,7 @@ from trigmon.rules.model.internal_calls import (
     LeaveReservation,
     LookThrough,
     MakeQueue,
+    NewestMessage,
     Prune,
     PutAside,
     PutOff,
@@ -111,6 +113,7 @@ from trigmon.rules.queue_status import (
     complete_reset,
     decide_queue_status,
 )
+from trigmon.rules.rehearsal import decide_rehearse, look_for_rehearse
 from trigmon.rules.reservations.display_reservations import decide_reservations
 from trigmon.rules.reservations.end_reservation import (
     decide_leave_reservation,
@@ -131,6 +134,7 @@ from trigmon.rules.runs.admission import MOST_AT_ONCE, decide_start_run, decide_
 from trigmon.rules.runs.outcome import decide_judge_run, look_for_judge_run
 from trigmon.rules.runs.pause import decide_pause, decide_pauses, decide_resume, wants_pause
 from trigmon.rules.runs.program_tracking import decide_attend
+from trigmon.rules.runs.run_history import COUNTED_AT_ONCE, decide_run_history, span_of
 from trigmon.rules.runs.run_ledger import (
     checked_where,
     complete_controls,
@@ -190,6 +194,10 @@ def _by_q_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name)
 
 
+def _local_queue(call: calls.Rehearse, connection: int) -> WorldWants:
+    return WorldWants(connection, call.q_name, object_type_of("QLOCAL"))
+
+
 def _unit(call: calls.Put | calls.PutMany) -> int:
     return call.unit
 
@@ -200,6 +208,10 @@ def _nothing(call: Any, connection: int) -> Wants:
 
 def _everything(call: Any, connection: int) -> WorldWants:
     return WorldWants(connection)
+
+
+def _status(call: calls.Status, connection: int) -> WorldWants:
+    return WorldWants(connection, of_failures=True)
 
 
 def _group(call: calls.DisplayGroup, connection: int) -> WorldWants:
@@ -281,6 +293,10 @@ def _runs(call: calls.Runs, connection: int) -> LedgerWants:
     return LedgerWants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
 
+def _history(call: calls.RunHistory, connection: int) -> LedgerWants:
+    return LedgerWants(connection, history=span_of(call), limit=COUNTED_AT_ONCE)
+
+
 def _prune(call: Prune, connection: int) -> LedgerWants:
     return LedgerWants(connection, keep_count=call.keep_count, ended_before_ms=call.ended_before_ms)
 
@@ -325,9 +341,10 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.EndConnection: Verb(
         _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
     ),
-    calls.Status: Verb(_everything, decide_status, complete=complete_status, is_wide=True),
+    calls.Status: Verb(_status, decide_status, complete=complete_status, is_wide=True),
     calls.Statistics: Verb(_everything, decide_statistics, complete=complete_statistics, is_wide=True),
     calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
+    calls.Rehearse: Verb(_local_queue, decide_rehearse, look_for_rehearse, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
@@ -340,6 +357,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True, is_monitors=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
     calls.Runs: Verb(_runs, decide_runs, is_wide=True),
+    calls.RunHistory: Verb(_history, decide_run_history, is_wide=True),
     calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
     calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
     calls.Controls: Verb(
@@ -370,6 +388,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
+    NewestMessage: Verb(_by_q_name, decide_newest, look_for_newest),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),
     Reap: Verb(_by_q_name, decide_reap),

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from trigmon.rules.model.manager_state import Disk
+
 LEAST = 8 << 20
 """A smaller reserve counts as this: a turn and its copy, with which the store can still be emptied when it is full."""
 
@@ -48,10 +50,9 @@ class DiskReserve:
                 self._on_change(allowed, free)
         return self._allowed
 
-    @property
-    def reserve(self) -> int:
-        """The bytes that must be free for a put."""
-        return self._reserve
+    def state(self) -> Disk:
+        """Returns the free space and the reserve as they are now."""
+        return Disk(self.free(), self._reserve)
 
     def free(self) -> int:
         """Returns bytes a user without privileges may still write."""

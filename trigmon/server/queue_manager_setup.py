@@ -103,7 +103,8 @@ class QueueManagerSetup:
             with suppress(OSError):
                 directory = self._settings.qmgr.directory
                 room["store_bytes"] = sum(path.stat().st_size for path in directory.glob(f"{FILE_NAME}*"))
-                room |= {"free_bytes": self._disk.free(), "reserve_bytes": self._disk.reserve}
+                state = self._disk.state()
+                room |= {"free_bytes": state.free_bytes, "reserve_bytes": state.reserve_bytes}
         return room
 
     async def _open(self, patience: Patience) -> KeptStore | None:
@@ -155,6 +156,8 @@ class QueueManagerSetup:
                 settings.qmgr.name, self._store, self.clock, self._event_log, self._puts_allowed, keep
             )
             manager.counters.timer, manager.counters.room = time.perf_counter, self._room
+            if self._disk is not None:
+                manager.disk = self._disk.state
             try:
                 made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
             except CannotStart:

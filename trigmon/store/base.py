@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from trigmon.mq.enums import UnitOutcome
-from trigmon.mq.run import NO_RUN, Run
+from trigmon.mq.run import NO_RUN, WENT_WRONG, Run, outcome_word
 from trigmon.rules.display import outcome_of
 from trigmon.rules.model.change import VOLATILE, Change, Durability
-from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts
+from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts, WorldFacts, WorldWants
 from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_facts import Line, Serving
+from trigmon.rules.model.run_facts import EndedRun, Line, Serving
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import FileCopy, NotEntered
 
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
+MOST_CAUSES = 64
+LOOKED_AT = 16
+"""Of so many queues at most the last run that failed is looked for, among so many of each."""
 KEPT_RESERVATIONS = 8
 """So many ended reservations of a consumer are remembered, so that a repeated settlement gets the same answer."""
 
@@ -30,6 +34,8 @@ class BaseStore(ABC):
 
     is_in_group = False
     copy: FileCopy | None = None
+    _ended_runs: Callable[[int, int, int], Sequence[EndedRun]]
+    """Returns the first runs that ended from one time to before another, the oldest end first: since, until, limit."""
 
     def __init__(self) -> None:
         self.standing = Standing("")
@@ -62,6 +68,8 @@ class BaseStore(ABC):
             return self._about_run(wide, wants)
         if isinstance(wants, LedgerWants):
             return self._about_ledger(wide, wants)
+        if isinstance(wants, WorldWants) and wants.of_failures and isinstance(wide, WorldFacts):
+            return replace(wide, last_runs=dict(self._last_runs()))
         return wide
 
     def depth_of(self, q_name: str) -> int:
@@ -69,14 +77,40 @@ class BaseStore(ABC):
         queue = self.standing.queues.get(q_name)
         return 0 if queue is None else queue.depth
 
+    def _last_runs(self) -> Iterator[tuple[str, Run]]:
+        """Yields queues whose last runs failed, or removed nothing, each with the newest of those runs."""
+        causes = [each for each in self.standing.causes.values() if each.failed or each.fruitless]
+        for cause in causes[:MOST_CAUSES]:
+            for run in self._runs({"q_name": cause.q_name}, "", LOOKED_AT):
+                went_wrong = outcome_word(run.state, run.outcome.exit_status) in WENT_WRONG
+                if run.slot == cause.slot and run.is_ended and (went_wrong or not cause.failed):
+                    yield cause.q_name, run
+                    break
+
     def _about_ledger(self, facts: WideFacts, wants: LedgerWants) -> WideFacts:
         if wants.line_of is not None:
             return replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
+        if wants.history is not None:
+            ended, more_from_ms = self._history(*wants.history, wants.limit)
+            return replace(facts, ended=ended, more_from_ms=more_from_ms)
         if wants.limit:
             runs = tuple(self._runs(wants.where or {}, wants.before, wants.limit))
             causes, unread = tuple(self.standing.causes.values()), self.standing.unread(runs)
             return replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
         return replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
+
+    def _history(self, since_ms: int, until_ms: int, limit: int) -> tuple[tuple[EndedRun, ...], int]:
+        """Returns about ``limit`` runs in the order of their ends, and when the next ended; 0 for none.
+
+        Of one millisecond all are returned or none, so that a reader goes on by a time.
+        """
+        ended = self._ended_runs(since_ms, until_ms, limit + 1)
+        if len(ended) <= limit:
+            return tuple(ended), 0
+        next_ms = ended[-1].ended_ms
+        if ended[0].ended_ms == next_ms:
+            return tuple(self._ended_runs(next_ms, next_ms + 1, sys.maxsize)), next_ms + 1
+        return tuple(run for run in ended if run.ended_ms < next_ms), next_ms
 
     def _about_run(self, facts: RunFacts, wants: RunWants) -> RunFacts:
         run = self._run(wants.run_id)

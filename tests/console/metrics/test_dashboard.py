@@ -81,6 +81,8 @@ def evaluated(expression, found):
 
 @pytest.mark.parametrize("expression", SHOWN)
 def test_an_expression_has_a_series_with_the_value_that_display_qstatus_shows(exported, expression):
+    # Ages are whole seconds.
+    until(lambda: evaluated(expression, exported.scrape()) > 0)
     before, began = shown(exported), datetime.now(UTC)
     value = evaluated(expression, exported.scrape())
     after, ended = shown(exported), datetime.now(UTC)

@@ -210,6 +210,7 @@ class Servers:
 
     def _kill(self, kept: KeptServer, why: str) -> None:
         log.error("Spark Connect server is killed", server=kept.server.server_id, why=why)
+        self._warm.lost_servers.note(kept.server.master, why)
         kept.why, kept.kill_at = why, time.monotonic()
         self._warm.is_over(kept.server, why)
         kept.signal(signal.SIGKILL)
@@ -221,6 +222,7 @@ class Servers:
         else:
             tail = unix.tail(kept.directory, ("stderr",), 1024)
             log.warning("Spark Connect server has ended", server=server.server_id, why=why, stderr=tail)
+            self._warm.lost_servers.note(server.master, why, tail)
         kept.is_gone = True
         kept.close()
         del self._kept[server.server_id]

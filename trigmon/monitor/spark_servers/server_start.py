@@ -54,6 +54,7 @@ class ServerStarter:
             self.failed(master, now)
             log.error("no Spark Connect server can be started", master=master, error=str(error))
             self._warm.is_over(server, str(error))
+            self._warm.lost_servers.note(master, str(error))
             shelf.drop_server(server.server_id)
             return None
         log.info("Spark Connect server started", server=server.server_id, master=master, port=server.port)

@@ -22,6 +22,7 @@ from trigmon.launch.launch_plan import LaunchPlan, Order
 from trigmon.launch.spark.warm import connect_server
 from trigmon.launch.spark.warm.connect_server import Given, Server, Serving, Shelf
 from trigmon.log import logger
+from trigmon.monitor.spark_servers.lost_servers import LostServers
 
 log = logger()
 # Seconds after which a session is released once more: calls that its client sent at its end may arrive late.
@@ -60,6 +61,7 @@ class SessionAdmission:
         self._active: dict[str, Given] = {}
         self._warm: dict[str, Server] = {}
         self._troubles: dict[str, str] = {}
+        self.lost_servers = LostServers()
         self._elsewhere: dict[str, str] = {}
         self._server_losses: dict[str, str] = {}
         self._releases: list[Release] = []

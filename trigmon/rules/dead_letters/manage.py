@@ -151,7 +151,7 @@ def _sifted(
     chosen: list[DeadMessage] = []
     after, looked_at = call.after, 0
     for message in found.messages:
-        dead = _dead_message(message)
+        dead = dead_message(message)
         if _fits(dead, call.where, facts):
             if len(chosen) == limit:
                 break
@@ -169,7 +169,8 @@ def _sifted(
     return chosen, reply, discards, expiration_reports(found.expired, facts, now)
 
 
-def _dead_message(message: StoredMessage) -> DeadMessage:
+def dead_message(message: StoredMessage) -> DeadMessage:
+    """Returns a message with its headers taken apart."""
     outer, data = message.descriptor, message.data
     descriptor, header = replace(unmarked(outer), backout_count=0), None
     if outer.format.rstrip() == FORMAT_DEAD_LETTER:

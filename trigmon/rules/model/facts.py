@@ -23,7 +23,7 @@ from trigmon.rules.model.group_members import Group
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts, Transmission, UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.run_facts import Cause, Line, Paused, Serving
+from trigmon.rules.model.run_facts import Cause, EndedRun, Line, Paused, Serving
 
 
 class Wants(msgspec.Struct, frozen=True):
@@ -47,6 +47,7 @@ class WorldWants(Wants, frozen=True):
     """Asks for every object: :class:`WorldFacts`."""
 
     of_group: bool = False  # the members of the group too, and what each has of its queues
+    of_failures: bool = False  # the last run of each queue whose runs failed, too
 
 
 class RunWants(Wants, frozen=True):
@@ -65,6 +66,7 @@ class LedgerWants(Wants, frozen=True):
     line_of: str | None = None  # the held runs from an initiation queue, the first of each line up to limit
     keep_count: int = -1  # not negative: ended runs, the oldest beyond so many
     ended_before_ms: int = 0  # and those that ended before
+    history: tuple[int, int] | None = None  # those that ended from the first time to before the second
 
 
 class Neighbour(msgspec.Struct, frozen=True):
@@ -156,6 +158,7 @@ class WorldFacts(WideFacts, frozen=True, kw_only=True):
 
     world: World
     members: Group | None = None  # the members of the group
+    last_runs: dict[str, Run] = {}  # the last run that failed, or removed nothing, by queue
 
 
 class RunFacts(WideFacts, frozen=True):
@@ -177,6 +180,8 @@ class LedgerFacts(WideFacts, frozen=True):
     lines: tuple[Line, ...] = ()
     unread: tuple[str, ...] = ()  # initiation queues of the listed runs that no monitor reads
     outdated: tuple[str, ...] = ()  # runs that the ledger need not keep any longer
+    ended: tuple[EndedRun, ...] = ()  # the oldest end first, all of each millisecond
+    more_from_ms: int = 0  # when the next of them ended; 0: there is none
 
 
 WIDE: dict[type[Wants], type[WideFacts]] = {

@@ -170,6 +170,12 @@ class Rearmed(Call, frozen=True, kw_only=True):
     q_name: str
 
 
+class NewestMessage(Call, frozen=True, array_like=True, kw_only=True, tag="newest_message"):
+    """When the newest message came to a queue of dead letters, and why. Answered by Values: at_ms (0: none), error."""
+
+    q_name: str
+
+
 class Tend(Call, frozen=True, kw_only=True):
     """Time has passed for a queue with BACKSTOP, MAXWAIT or REARM(AUTO)."""
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from trigmon.mq.calls import LostServer
 from trigmon.mq.explanation import Looked
 
 
@@ -41,6 +42,13 @@ class QueueActivity(msgspec.Struct):
     q_time_long_us: int = -1
 
 
+class Disk(msgspec.Struct, frozen=True):
+    """The free space where the store lies, in bytes, and how much of it is kept from puts."""
+
+    free_bytes: int
+    reserve_bytes: int
+
+
 class Activities(Protocol):
     """The counters of all queues."""
 
@@ -63,6 +71,9 @@ class ManagerState(msgspec.Struct, frozen=True):
     last_verdicts: Callable[[str], list[Looked]]  # of a queue, newest first
     backup: Backup  # of the connection that calls
     activity: Activities
+    disk: Disk | None  # None where the store is on no disk of its own
+    lost_servers: Callable[[], dict[str, list[LostServer]]]  # what the connected monitors report, by monitor
+    report_servers: Callable[[str, list[LostServer]], None]  # notes what this connection's monitor reports
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
     oldest_put_ms: Callable[[str], int]  # of a queue: when its oldest message was put, 0 for none
     figures: Callable[[], dict[str, Any]]  # what was counted since the start (trigmon.qmgr.counters)

@@ -62,6 +62,17 @@ class Cause(msgspec.Struct, frozen=True):
     until_ms: int = 0  # the next is not started before
 
 
+class EndedRun(msgspec.Struct, frozen=True, gc=False):
+    """What is counted of a run that has ended."""
+
+    ended_ms: int
+    state: str
+    q_name: str
+    process_name: str = ""
+    exit_status: int | None = None
+    start_ms: int = 0  # 0 where it never became a process
+
+
 class Line(msgspec.Struct, frozen=True):
     """The held runs of one process for one queue from one initiation queue."""
 

@@ -49,12 +49,13 @@ class StoredMessage(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True):
     """Questions about the committed messages of a queue, which may be asked together.
 
-    ``oldest_of`` asks for the one of these priorities that arrived first, ``counts_expired`` how many have
-    expired, counted up to so many.
+    ``oldest_of`` asks for the one of these priorities that arrived first, ``newest_of`` for the one that arrived last,
+    ``counts_expired`` how many have expired, counted up to so many.
     """
 
     oldest_of: Collection[int] = ()
     counts_expired: int = 0
+    newest_of: Collection[int] = ()
 
 
 class Reserved(msgspec.Struct, frozen=True):

@@ -92,13 +92,19 @@ def decide_alter(call: Alter, facts: WorldFacts, found: Found | None, now: int, 
     object_type = object_type_of(call.object_type)
     values = read_attributes(object_type, call.name, call.attributes)
     definition = _meant(object_type, call.name, values.get("qsg_disp") is QsgDisp.GROUP, facts)
-    check_altered(f"{object_type.name}({call.name})", values, definition)
+    changed = with_values(object_type, definition, values, now)
+    return _set(facts, object_type, changed, now, ids)
+
+
+def with_values(object_type: ObjectType, definition: Any, values: dict[str, Any], now: int) -> Any:
+    """Returns a definition as ALTER makes it from values that were read. Raises AttrValueError, AttrValueFixed."""
+    check_altered(f"{object_type.name}({definition.name})", values, definition)
     if isinstance(definition, LocalQueue) and "trigger_control" in values:
-        values["is_disarmed"] = False  # an explicit on or off wins
+        values = {**values, "is_disarmed": False}  # an explicit on or off wins
     changed = replace(definition, **{**values, "altered_ms": now})
     if object_type in _CHECKS:
         _CHECKS[object_type](changed, values)
-    return _set(facts, object_type, changed, now, ids)
+    return changed
 
 
 def decide_delete(call: Delete, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -152,7 +158,7 @@ def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
 
 def look_for_clear(call: Clear, facts: WideFacts, now: int) -> Selection:
     """Returns the next slice of a queue that is to be emptied; expired messages go with the others."""
-    queue = _local(call.q_name, facts)
+    queue = local_queue(call.q_name, facts)
     check_meant(f"QLOCAL({call.q_name})", call.qsg_disp, queue.definition)
     _check_closed(queue, f"QLOCAL({call.q_name})")
     if queue.uncommitted_puts or queue.uncommitted_gets:
@@ -174,7 +180,7 @@ def decide_clear(call: Clear, facts: Facts, found: Found | None, now: int, ids: 
 
 def look_for_move(call: Move, facts: WideFacts, now: int) -> Selection:
     """Returns the next slice of messages to move, in get order."""
-    _local(call.q_name, facts)
+    local_queue(call.q_name, facts)
     if not facts.target_exists:
         raise UnknownObjectName(call.to_q_name)
     if call.q_name in (call.to_q_name, facts.target_q_name):
@@ -208,7 +214,7 @@ def _set(facts: WorldFacts, object_type: ObjectType, definition: Any, now: int, 
         return Decision(Done(), [SetGroupDefinition(object_type, definition)])
     if isinstance(definition, LocalQueue) and facts.queue is not None:
         check_alive(facts.queue)
-        return altered(facts, _neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
+        return altered(facts, neighbour(facts.queue, definition, facts), definition, facts.served, now, ids)
     again = forget_failures(definition.name, facts) if _is_mended(definition, facts.named) else Decision()
     return Decision(Done(), [SetDefinition(object_type, definition), *again.changes], events=again.events)
 
@@ -220,7 +226,7 @@ def _is_mended(definition: Any, before: Any) -> bool:
     return replace(before, altered_ms=definition.altered_ms, description=definition.description) != definition
 
 
-def _neighbour(queue: QueueFacts, definition: LocalQueue, facts: WorldFacts) -> Neighbour:
+def neighbour(queue: QueueFacts, definition: LocalQueue, facts: WorldFacts) -> Neighbour:
     """Returns the queue with the process and the initiation queue that its new definition names."""
     world = facts.world
     process = next((p for p in world.processes if p.name == definition.process_name), None)
@@ -245,7 +251,8 @@ def _meant(object_type: ObjectType, name: str, is_of_group: bool, facts: WideFac
     return facts.of_group
 
 
-def _local(name: str, facts: Facts) -> QueueFacts:
+def local_queue(name: str, facts: Facts) -> QueueFacts:
+    """Returns the local queue of this name. Raises QWrongType for an alias or the like, UnknownObjectName for none."""
     is_other = facts.alias is not None or facts.remote is not None or facts.model is not None
     if facts.queue is None or is_other:
         kind: type[MQError] = QWrongType if is_other else UnknownObjectName

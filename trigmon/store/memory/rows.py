@@ -86,7 +86,8 @@ class Rows:
         """See the port."""
         if (summary := selection.summary) is not None:
             expired_count = len(self._expired(selection, summary.counts_expired))
-            return Found(self._oldest(selection, summary.oldest_of), expired_count=expired_count)
+            ends = self._by_age(selection, summary.oldest_of)[:1] + self._by_age(selection, summary.newest_of)[-1:]
+            return Found(ends, expired_count=expired_count)
         if selection.is_expired:
             return Found(expired=self._expired(selection, selection.limit))
         if selection.reserved is not None:
@@ -176,7 +177,7 @@ class Rows:
                 break
         return tuple(messages)
 
-    def _oldest(self, selection: Selection, priorities: Collection[int]) -> tuple[StoredMessage, ...]:
+    def _by_age(self, selection: Selection, priorities: Collection[int]) -> tuple[StoredMessage, ...]:
         messages = [
             row.message
             for row in self.of.get(selection.q_name, {}).values()
@@ -184,7 +185,7 @@ class Rows:
             and row.message.priority in priorities
             and not 0 < row.message.expires_ms <= selection.now
         ]
-        return tuple(sorted(messages, key=lambda message: message.number)[:1])
+        return tuple(sorted(messages, key=lambda message: message.number))
 
     def _expired(self, selection: Selection, most: int) -> tuple[StoredMessage, ...]:
         messages = [

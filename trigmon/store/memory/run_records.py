@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
+from trigmon.rules.model.run_facts import EndedRun
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.undo_notes import UndoNotes
 
@@ -48,8 +50,19 @@ class RunRecords:
         held = [run_id for run_id, run in self._records.items() if run.is_held and run.line == line]
         return held[-limit:] if from_last else held[:limit]
 
+    def history(self, since_ms: int, until_ms: int, limit: int) -> Sequence[EndedRun]:
+        """Returns the first runs that ended from one time to before the other, the oldest end first."""
+        meant = (run_id for run_id, at in self._ended_ms.items() if at > 0 and since_ms <= at < until_ms)
+        ended = islice(sorted(meant, key=self._ended_ms.__getitem__), limit)
+        return [_ended(self._ended_ms[run_id], self._records[run_id]) for run_id in ended]
+
     def outdated(self, keep_count: int, ended_before_ms: int) -> Sequence[str]:
         """Returns the first slice of the runs that ended before this time or are too many; the oldest end first."""
         ended = sorted(filter(self._ended_ms.get, self._records), key=self._ended_ms.__getitem__)
         surplus = len(ended) - keep_count
         return [r for n, r in enumerate(ended[:SLICE]) if n < surplus or self._ended_ms[r] < ended_before_ms]
+
+
+def _ended(ended_ms: int, run: Run) -> EndedRun:
+    trigger, status = run.trigger, run.outcome.exit_status
+    return EndedRun(ended_ms, str(run.state), trigger.q_name, trigger.process_name, status, run.program.start_ms)

@@ -33,6 +33,7 @@ class MemoryStore(BaseStore):
         self._notes = UndoNotes()
         self._outcomes = UnitOutcomes(self._notes)
         self._run_records = RunRecords(self._notes)
+        self._ended_runs = self._run_records.history
         self._reserved = ReservedMessages(self._rows, self._notes)
         self._next = 1
 

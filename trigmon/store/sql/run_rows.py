@@ -10,7 +10,7 @@ import msgspec
 
 from trigmon.mq.run import Run, RunJson, decode_run, encode_run, read_run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.run_facts import Cause, Serving
+from trigmon.rules.model.run_facts import Cause, EndedRun, Serving
 from trigmon.rules.model.state import Standing
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.model.transitions import after_restart
@@ -78,6 +78,11 @@ class Ledger:
         oldest = self._rows(sql.OLDEST_ENDED, (SLICE,))
         return [run_id for n, (run_id, ended_ms) in enumerate(oldest) if n < surplus or ended_ms < ended_before_ms]
 
+    def history(self, since_ms: int, until_ms: int, limit: int) -> list[EndedRun]:
+        """See :class:`trigmon.store.base.BaseStore`."""
+        rows = self._rows(sql.HISTORY, (since_ms, until_ms, min(limit, BEHIND_ALL)))
+        return [_ended(*row) for row in rows]
+
     def write_run(self, change: c.WriteRun) -> None:
         """Writes a record, and its place in the line where it waits."""
         run = change.run
@@ -106,6 +111,23 @@ class Ledger:
             self._execute(sql.SET_CAUSE, msgspec.structs.astuple(cause))
         else:
             self._execute(sql.DROP_CAUSE, (cause.slot, cause.q_name))
+
+
+class _Counted(msgspec.Struct, gc=False):
+    """The fields of a record that a history counts; the others are not decoded."""
+
+    process_name: str = ""
+    exit_status: int | None = None
+    start_ms: int = 0
+
+
+def _ended(ended_ms: int, state: str, q_name: str, record: str) -> EndedRun:
+    try:
+        it = msgspec.json.decode(record, type=_Counted)
+    except msgspec.ValidationError:  # a monitor may write anything
+        run = decode_run(record)
+        it = _Counted(run.trigger.process_name, run.outcome.exit_status, run.program.start_ms)
+    return EndedRun(ended_ms, state, q_name, it.process_name, it.exit_status, it.start_ms)
 
 
 LEDGER_WRITES: dict[type[c.AnyChange], Callable[[Ledger, Any], None]] = {

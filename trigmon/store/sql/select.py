@@ -57,7 +57,9 @@ class Look:
     def found(self) -> Found:
         """Returns the messages that match the selection, in get order."""
         if (summary := self._selection.summary) is not None:
-            return Found(self._oldest(summary.oldest_of), expired_count=self._count_expired(summary.counts_expired))
+            oldest = self._firsts(summary.oldest_of, sql.FIND_FIRST_OF)[:1]
+            newest = self._firsts(summary.newest_of, sql.FIND_LAST_OF)[-1:]
+            return Found(oldest + newest, expired_count=self._count_expired(summary.counts_expired))
         if self._selection.is_expired:
             return self._expired()
         if self._selection.reserved is not None:
@@ -111,18 +113,16 @@ class Look:
         with closing(self._rows([statement for stream in streams for statement in stream])) as rows:
             return sum(1 for _ in islice(rows, most))
 
-    def _oldest(self, priorities: Iterable[int]) -> tuple[StoredMessage, ...]:
-        """Returns the oldest committed message of these priorities, if any."""
+    def _firsts(self, priorities: Iterable[int], finds: Mapping[str, str]) -> tuple[StoredMessage, ...]:
+        """Returns the first committed message that a statement finds of each priority, in the order of arrival."""
         firsts: list[StoredMessage] = []
         for priority in priorities:
-            of_kinds: list[list[Statement]] = [
-                [(sql.FIND_FIRST_OF[kind], (self._queue, priority))] for kind in self._kinds
-            ]
+            of_kinds: list[list[Statement]] = [[(finds[kind], (self._queue, priority))] for kind in self._kinds]
             for stream in self._with_available(of_kinds):
                 picked = Picked(self._selection, {}, self._is_whole)  # without locks: a locked message counts, too
                 self._pick(stream, picked)
                 firsts += picked.messages
-        return tuple(sorted(firsts, key=lambda message: message.number)[:1])
+        return tuple(sorted(firsts, key=lambda message: message.number))
 
     def _pick(self, statements: list[Statement], picked: Picked) -> None:
         """Reads rows, one statement after the other, until enough are found; reads no row more."""

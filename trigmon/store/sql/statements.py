@@ -45,6 +45,7 @@ FIND_FIRST_OF = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? ORDER BY id"
     for k, kind in _KINDS.items()
 }
+FIND_LAST_OF = {k: f"{find} DESC" for k, find in FIND_FIRST_OF.items()}
 FIND_AFTER_SAME = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
     for k, kind in _ALL.items()
@@ -213,6 +214,9 @@ RUNS_BY = {  # the most telling first
 
 COUNT_ENDED = "SELECT count(*) FROM run WHERE ended_ms > 0"
 OLDEST_ENDED = "SELECT run_id, ended_ms FROM run WHERE ended_ms > 0 ORDER BY ended_ms, number LIMIT ?"
+HISTORY = """
+SELECT ended_ms, state, q_name, record FROM run WHERE ended_ms > 0 AND ended_ms >= ? AND ended_ms < ?
+ORDER BY ended_ms LIMIT ?"""
 UNDER_WAY = "SELECT run_id, record FROM run WHERE state IN ('due', 'started', 'serving', 'drained')"
 
 HOLD = """

@@ -48,6 +48,7 @@ class RowStore(BaseStore):
         self._where = where
         self.messages = Messages(execute)
         self.ledger = Ledger(execute, self.rows, self._open_rows)
+        self._ended_runs = self.ledger.history
         self.numbers: dict[str, int] = {}
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)

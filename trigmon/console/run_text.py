@@ -1,0 +1,34 @@
+"""What a run's record means to a person: its latencies, and how far its Spark application is."""
+
+from __future__ import annotations
+
+from trigmon.mq.run import Run
+
+
+def latencies(run: Run) -> dict[str, float]:
+    """Returns the latencies of a run's start in seconds, as far as they are known.
+
+    ``submit_s``: from the get of its trigger message to its process, with the time it was held. From its process:
+    ``start_s`` to the start of its Spark application, ``first_row_s`` to its first message, else to its first task
+    with rows.
+    """
+    start, first = run.program.start_ms, run.work.first_get_ms or run.spark.first_rows_ms
+    spans = {"submit_s": (run.origin.recorded_ms, start), "start_s": (start, run.spark.application_ms)}
+    spans["first_row_s"] = (start, first)
+    return {name: (until - since) / 1000 for name, (since, until) in spans.items() if since and until}
+
+
+def progress_text(run: Run) -> str:
+    """Returns the last known progress of its Spark application; "" where none is known."""
+    seen = run.spark.progress
+    if seen is None:
+        return ""
+    parts = [
+        f"stages {seen.get('stages_done')}/{seen.get('stages')}",
+        f"tasks {seen.get('tasks_done')}/{seen.get('tasks')}",
+    ]
+    if seen.get("tasks_failed"):
+        parts.append(f"{seen['tasks_failed']} failed")
+    if seen.get("rows_read") or seen.get("rows_written"):
+        parts.append(f"rows {seen.get('rows_read')} in, {seen.get('rows_written')} out")
+    return ", ".join(parts)

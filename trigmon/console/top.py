@@ -1,0 +1,267 @@
+"""``trigmon top``: a full-screen console. One thread has the connection, so a slow queue manager stops no key."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ClassVar, NamedTuple, TypeVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.widgets import DataTable, Footer, Static
+
+from trigmon.client.connection import Connection
+from trigmon.console import actions, cells
+from trigmon.console.overview import Memory, Overview, read_overview
+from trigmon.console.top_dialogs import QuestionScreen, TextScreen
+from trigmon.console.top_tables import Row, Table
+from trigmon.mq.errors import MQError
+
+Answer = TypeVar("Answer")
+Connect = Callable[[], Connection]
+
+_STALE_S = 5.0
+"""After so many seconds without an answer the heading says so."""
+
+
+class Subject(NamedTuple):
+    """What the cursor is on: a queue or another named object, and a run where there is one."""
+
+    name: str
+    run_id: str = ""
+
+
+class Top(App[None]):
+    """The console. ``connect`` makes a connection, again when one is lost; the screen is renewed every ``every_s``."""
+
+    TITLE = "trigmon top"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #heading { height: auto; padding: 0 0 1 0; }
+    #trouble { height: auto; color: $text-error; display: none; }
+    DataTable { height: auto; scrollbar-size-vertical: 1; background: transparent; }
+    #attention { max-height: 45%; margin: 0 0 1 0; }
+    #queues { height: 1fr; min-height: 4; }
+    #running { max-height: 30%; margin: 1 0 0 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("l", "logs", "logs"),
+        Binding("e", "explain", "explain"),
+        Binding("p", "pause", "pause"),
+        Binding("r", "resume", "resume"),
+        Binding("s", "start", "start"),
+        Binding("x", "cancel", "cancel"),
+        Binding("d", "dead_letters", "dead letters"),
+        Binding("tab", "app.focus_next", "next table"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    def __init__(self, connect: Connect, every_s: float = 2.0) -> None:
+        super().__init__()
+        self._connect = connect
+        self._every_s = every_s
+        self._thread = ThreadPoolExecutor(1, "queue manager")
+        self._connection: Connection | None = None
+        self._memory = Memory()
+        self._is_reading = False
+        self._is_over = False
+        self._answered_s = time.monotonic()
+        self.overview: Overview | None = None
+        self.trouble = ""
+
+    def compose(self) -> ComposeResult:
+        """Yields the parts of the screen, from top to bottom."""
+        yield Static("connecting ...", id="heading", markup=False)
+        yield Static("", id="trouble", markup=False)
+        yield Table(cells.ATTENTION, id="attention", fits=True)
+        yield Table(cells.QUEUES, id="queues")
+        yield Table(cells.RUNNING, id="running", fits=True)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Reads for the first time, and then again and again."""
+        self.query_one("#queues").focus()
+        self.set_interval(self._every_s, self._begin_reading)
+        self.set_interval(1.0, self._show_trouble)
+        self._begin_reading()
+
+    def _begin_reading(self) -> None:
+        # A worker: the keys go on while the queue manager has not answered.
+        self.run_worker(self.read(), group="reading")
+
+    def on_resize(self, event: Resize) -> None:
+        """Fits the tables to the new width."""
+        self._show()
+
+    def on_unmount(self) -> None:
+        """Drops the connection; a call that has no answer keeps the thread until its time is over."""
+        self._is_over = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._connection is not None:
+            self._connection.drop()
+
+    # -- the queue manager --------------------------------------------------------------------------------------
+
+    async def read(self) -> None:
+        """Reads the overview and shows it; does nothing while the reading before has no answer."""
+        if self._is_reading or self._is_over:
+            return
+        self._is_reading = True
+        try:
+            self.overview = await self._ask(partial(read_overview, memory=self._memory))
+        except MQError as error:
+            self.trouble = f"no answer: {error}; trying again"
+        else:
+            self.trouble, self._answered_s = "", time.monotonic()
+        finally:
+            self._is_reading = False
+        self._show()
+
+    async def _ask(self, what: Callable[[Connection], Answer]) -> Answer:
+        """Calls a function with the connection, in the thread that has it. Raises MQError."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, what)
+
+    def _call(self, what: Callable[[Connection], Answer]) -> Answer:
+        if self._connection is None or not self._connection.alive:
+            self._connection = self._connect()
+        return what(self._connection)
+
+    def _begin(self, what: Callable[[Connection], str]) -> None:
+        self.run_worker(self._act(what), group="acts")
+
+    def _begin_text(self, title: str, what: Callable[[Connection], str]) -> None:
+        self.run_worker(self._read_text(title, what), group="texts")
+
+    async def _act(self, what: Callable[[Connection], str]) -> None:
+        """Calls a function that changes something, shows its answer, and reads again."""
+        try:
+            self.notify(await self._ask(what), markup=False)
+        except MQError as error:
+            self.notify(str(error), severity="error", markup=False)
+        await self.read()
+
+    async def _read_text(self, title: str, what: Callable[[Connection], str]) -> None:
+        try:
+            text = await self._ask(what)
+        except MQError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        self.push_screen(TextScreen(title, text))
+
+    # -- the screen ---------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self._show_trouble()
+        it = self.overview
+        if it is None or not self.query(Table):
+            return
+        width = self.size.width
+        heading = Text(f"{it.q_mgr_name}  ", style="bold") + Text(cells.heading(it), style="not bold")
+        self._static("#heading").update(heading)
+        findings = [
+            Row(
+                f"{item.kind} {item.name}",
+                cells.attention_cells(item, it.now_ms, width),
+                "red" if cells.is_urgent(item) else "",
+                Subject(item.name),
+            )
+            for item in it.attention
+        ]
+        nothing = [Row("", ["nothing", "", "", ""], "", Subject(""))]
+        self._table("#attention").fill(findings or nothing, width)
+        queues = [
+            Row(row.name, cells.queue_cells(row, it.now_ms, width), "", Subject(row.name))
+            for row in cells.ordered_queues(it)
+        ]
+        self._table("#queues").fill(queues, width)
+        running = self._table("#running")
+        runs = [
+            Row(run.run_id, cells.run_cells(run, it.now_ms, width), "", Subject(run.q_name, run.run_id))
+            for run in it.running
+        ]
+        running.display = bool(runs)
+        running.fill(runs, width)
+
+    def _show_trouble(self) -> None:
+        if not self.query(Table):
+            return  # an answer came while the screen was taken down
+        waited_s = time.monotonic() - self._answered_s
+        text = self.trouble
+        if not text and waited_s > max(_STALE_S, 3 * self._every_s):
+            text = f"no answer for {waited_s:.0f} s"
+        trouble = self._static("#trouble")
+        trouble.display = bool(text)
+        trouble.update(Text(text, style="bold red"))
+
+    def _static(self, selector: str) -> Static:
+        return self.query_one(selector, Static)
+
+    def _table(self, selector: str) -> Table:
+        return self.query_one(selector, Table)
+
+    # -- the keys -----------------------------------------------------------------------------------------------
+
+    def _subject(self) -> Subject | None:
+        """Returns what the cursor of the focused table is on; None, and a remark, for nothing."""
+        table = self.focused
+        subject = table.subject if isinstance(table, Table) else None
+        if not isinstance(subject, Subject) or not subject.name:
+            self.notify("choose a line first: tab and the arrow keys", severity="warning")
+            return None
+        return subject
+
+    def action_logs(self) -> None:
+        """Shows what the run wrote, or the newest run of the queue."""
+        if it := self._subject():
+            self._begin_text(f"logs {it.run_id or it.name}", lambda qm: actions.logs(qm, it.name, it.run_id))
+
+    def action_explain(self) -> None:
+        """Shows why the next message does or does not start a program."""
+        if it := self._subject():
+            self._begin_text(f"explain {it.name}", lambda qm: actions.explain(qm, it.name))
+
+    def action_dead_letters(self) -> None:
+        """Shows the dead letters: of the queue the cursor is on where it is one of dead letters, else of DEADQ."""
+        it = self._subject() if isinstance(self.focused, DataTable) else None
+        kinds = {item.name for item in self.overview.attention if item.kind == "put_aside"} if self.overview else ()
+        name = it.name if it is not None and it.name in kinds else ""
+        self._begin_text(f"dead letters {name}", lambda qm: actions.dead_letters(qm, name))
+
+    def action_pause(self) -> None:
+        """Asks for the reason, and pauses the queue."""
+        if it := self._subject():
+            self._question(f"pause {it.name}: the reason?", lambda why: lambda qm: actions.pause(qm, it.name, why))
+
+    def action_cancel(self) -> None:
+        """Asks for the reason, and ends the run."""
+        it = self._subject()
+        if it is not None and not it.run_id:
+            self.notify("choose a run: tab to the list of what runs", severity="warning")
+        elif it is not None:
+            question = f"cancel run {it.run_id} for {it.name}: the reason?"
+            self._question(question, lambda why: lambda qm: actions.cancel(qm, it.run_id, why))
+
+    def action_start(self) -> None:
+        """Asks whether the process of the queue is to start, and starts it."""
+        if it := self._subject():
+            question = f"start the process of {it.name} now? enter: yes, escape: no"
+            self._question(question, lambda _: lambda qm: actions.start(qm, it.name), wants_text=False)
+
+    def action_resume(self) -> None:
+        """Ends the pause, or what the breaker holds."""
+        if it := self._subject():
+            self._begin(lambda qm: actions.resume(qm, it.name))
+
+    def _question(
+        self, question: str, act: Callable[[str], Callable[[Connection], str]], *, wants_text: bool = True
+    ) -> None:
+        def answered(text: str | None) -> None:
+            if text is not None:
+                self._begin(act(text))
+
+        self.push_screen(QuestionScreen(question, wants_text=wants_text), answered)
