@@ -8,11 +8,10 @@ import pytest
 from tests.proof.disk import Disk
 from tests.proof.vfs import VFS
 from trigmon.journal import journal as module
-from trigmon.journal.journal import FIRST_SIZE, Journal
-from trigmon.journal.records import HEADER_SIZE, NO_HEADER
+from trigmon.journal.journal import FIRST_SIZE, HEADER_SIZE, NO_HEADER, Journal
 from trigmon.rules.model.changes import DropRun
 from trigmon.store.port import StoreBroken
-from trigmon.store.sqlite.journal_file import VfsJournalFile
+from trigmon.store.sqlite.turn_log import VfsJournalFile
 
 
 @pytest.fixture

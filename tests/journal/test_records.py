@@ -2,8 +2,8 @@
 
 import pytest
 
-from trigmon.journal import records
-from trigmon.journal.records import HEADER_SIZE, NO_HEADER, UnknownVersionError, header, record, records_in, tail_of
+from trigmon.journal import journal as records
+from trigmon.journal.journal import HEADER_SIZE, NO_HEADER, UnknownVersionError, header, record, records_in, tail_of
 
 SALT = 0xDEADBEEF
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from trigmon.journal import records
+from trigmon.journal import journal as records
 from trigmon.mq.calls import Call
 from trigmon.mq.replies import Reply
 from trigmon.qmgr.manager import Answer, QueueManager
@@ -16,12 +16,12 @@ from trigmon.qmgr.sessions import Session
 from trigmon.rules.messages import reports
 from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
 from trigmon.rules.reservations import end_reservation
-from trigmon.server.call_queue import CallQueue
+from trigmon.server.memory_budget import CallQueue
 from trigmon.store.sql import row_writes, statements
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.durable_turns import DurableTurns
-from trigmon.store.sqlite.journal_file import VfsJournalFile
 from trigmon.store.sqlite.store import SqliteStore
+from trigmon.store.sqlite.turn_log import VfsJournalFile
 
 Patches = pytest.MonkeyPatch
 

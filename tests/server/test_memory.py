@@ -4,8 +4,16 @@ import pytest
 
 from trigmon.mq.calls import Get, GetMany, Ping, Put, PutMany
 from trigmon.server import memory_budget
-from trigmon.server.call_queue import LITTLE, LONG_FRAME, CallQueue
-from trigmon.server.memory_budget import Intake, Room, longest_reply, messages_of, to_be_cut
+from trigmon.server.memory_budget import (
+    LITTLE,
+    LONG_FRAME,
+    CallQueue,
+    Intake,
+    Room,
+    longest_reply,
+    messages_of,
+    to_be_cut,
+)
 from trigmon.wire.frames import FrameReader
 
 MIB = 1024 * 1024

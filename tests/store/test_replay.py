@@ -11,7 +11,7 @@ from tests.qmgr.test_stores_agree import Script, batches, large_ends, traffic
 from tests.store.test_store_repair import killed
 from tests.worlds import World
 from trigmon.journal import journal as journal_module
-from trigmon.journal.records import NO_HEADER
+from trigmon.journal.journal import NO_HEADER
 from trigmon.mq.calls import Delete, Get, Open
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.store.port import StoreLost, UnsupportedVersion

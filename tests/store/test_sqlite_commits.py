@@ -7,7 +7,7 @@ from tests.proof.disk import Disk
 from tests.proof.vfs import VFS
 from tests.worlds import World
 from trigmon.journal.entries import changes_in
-from trigmon.journal.records import records_in
+from trigmon.journal.journal import records_in
 from trigmon.mq.calls import Backout, Commit, Get, Open, Outcome, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption, UnitOutcome

@@ -46,7 +46,7 @@ from trigmon.rules.display_group import decide_display_group
 from trigmon.rules.explain import complete_explain, decide_explain, look_for_explain
 from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
 from trigmon.rules.messages.get import look_for_get, look_for_get_many
-from trigmon.rules.messages.put import decide_deliver, decide_put
+from trigmon.rules.messages.put import decide_deliver, decide_put, wants_put
 from trigmon.rules.messages.put_many import decide_put_many
 from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout, decide_commit, decide_outcome
 from trigmon.rules.model.decision import Decision, Ids
@@ -182,10 +182,6 @@ def _by_handle_or_name(call: Any, connection: int) -> Wants:
     return Wants(connection, call.q_name, None, call.handle)
 
 
-def _put(call: calls.Put, connection: int) -> Wants:
-    return Wants(connection, call.q_name, None, call.handle, context=call.context)
-
-
 def _by_handle(call: Any, connection: int) -> Wants:
     return Wants(connection, handle=call.handle)
 
@@ -304,7 +300,7 @@ def _prune(call: Prune, connection: int) -> LedgerWants:
 VERBS: dict[type[calls.Call], Verb] = {
     calls.Open: Verb(_open, decide_open, look_for_open, is_wide=True),
     calls.Close: Verb(_by_handle, decide_close),
-    calls.Put: Verb(_put, decide_put, put_unit=_unit, needs_space=True),
+    calls.Put: Verb(wants_put, decide_put, put_unit=_unit, needs_space=True),
     calls.PutMany: Verb(_by_handle_or_name, decide_put_many, put_unit=_unit, needs_space=True),
     calls.Get: Verb(_by_handle, decide_get, look_for_get, can_wait=True),
     calls.GetMany: Verb(_by_handle, decide_get_many, look_for_get_many, can_wait=True),

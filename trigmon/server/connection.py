@@ -14,8 +14,7 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
 from trigmon.qmgr.sessions import Session
-from trigmon.server.call_queue import CallQueue
-from trigmon.server.memory_budget import MOST_OF_ONE, Intake, Room, longest_reply, messages_of
+from trigmon.server.memory_budget import MOST_OF_ONE, CallQueue, Intake, Room, longest_reply, messages_of
 from trigmon.server.peer_identity import Peer
 from trigmon.settings import ServerSettings
 from trigmon.wire import codec

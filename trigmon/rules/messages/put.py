@@ -25,7 +25,7 @@ from trigmon.rules.messages.transmission import as_it_lies, head_length
 from trigmon.rules.messages.units_of_work import SYNCPOINT, check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import DONE, Decision, Ids
-from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.facts import Facts, Wants
 from trigmon.rules.model.handle_changes import KeepPutPlan
 from trigmon.rules.model.handles import PutPlan, Route
 from trigmon.rules.model.internal_calls import Deliver
@@ -38,6 +38,11 @@ from trigmon.rules.triggers.effects import NO_EFFECTS, trigger
 _PERSISTENT = Persistence.PERSISTENT.value
 _NEW_MSG_ID = PutOption.NEW_MSG_ID.value
 _NEW_CORREL_ID = PutOption.NEW_CORREL_ID.value
+
+
+def wants_put(call: Put, connection: int) -> Wants:
+    """Returns the facts that a put needs."""
+    return Wants(connection, call.q_name, None, call.handle, context=call.context)
 
 
 def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from trigmon.journal.records import NO_TAIL, Record, Tail
+from trigmon.journal.journal import NO_TAIL, Record, Tail
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import connect, create_schema, is_empty, upgrade
 from trigmon.store.sqlite.inspection import Tell
-from trigmon.store.sqlite.journal_file import SUFFIX as JOURNAL
 from trigmon.store.sqlite.salvage import DAMAGE, set_aside, take_place
+from trigmon.store.sqlite.turn_log import JOURNAL_SUFFIX as JOURNAL
 from trigmon.store.sqlite.turn_log import LastTurn, log_salt
 
 REMEDY = "restore a backup, or start once with --accept-loss to go on without it"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from trigmon.journal.entries import SetMeta, UnknownEntryError, changes_in
-from trigmon.journal.records import Record
+from trigmon.journal.journal import Record
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import UnsupportedVersion

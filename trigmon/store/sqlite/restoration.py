@@ -20,9 +20,9 @@ from trigmon.store.sqlite.backup_file import BackupError, BackupNote, Progress, 
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import connect, lock_directory
 from trigmon.store.sqlite.inspection import Tell
-from trigmon.store.sqlite.journal_file import SUFFIX as JOURNAL
 from trigmon.store.sqlite.salvage import DAMAGE, salvage, set_aside
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
+from trigmon.store.sqlite.turn_log import JOURNAL_SUFFIX as JOURNAL
 from trigmon.store.sqlite.turn_log import Stamp, make_durable
 
 NUMBERS_SKIPPED = 2**36

@@ -35,14 +35,13 @@ from trigmon.store.sqlite.durable_turns import DurableTurns
 from trigmon.store.sqlite.first_rows import first_rows
 from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
-from trigmon.store.sqlite.journal_file import VfsJournalFile
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
 from trigmon.store.sqlite.restoration import finish_restore
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
 from trigmon.store.sqlite.spare_file import Spare
 from trigmon.store.sqlite.start_check import whole
 from trigmon.store.sqlite.store_start import open_and_replay, roll_back
-from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
+from trigmon.store.sqlite.turn_log import LastTurn, TurnLog, VfsJournalFile
 from trigmon.store.sqlite.unit_puts import UnitPuts
 from trigmon.store.sqlite.young_messages import YoungMessages
 

@@ -13,7 +13,7 @@ from zlib import crc32
 import apsw
 import msgspec
 
-from trigmon.journal.records import UnknownVersionError, tail_of
+from trigmon.journal.journal import UnknownVersionError, tail_of
 from trigmon.mq.run import read_run
 from trigmon.store.port import DirectoryInUse, StoreBroken
 from trigmon.store.sql import statements as sql
@@ -22,10 +22,10 @@ from trigmon.store.sqlite.backup_file import BackupError, Progress, verify
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, is_whole, register
 from trigmon.store.sqlite.connection import identify, lock_directory
 from trigmon.store.sqlite.inspection import do_indexes_agree, errors_in, short
-from trigmon.store.sqlite.journal_file import SUFFIX as JOURNAL
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
+from trigmon.store.sqlite.turn_log import JOURNAL_SUFFIX as JOURNAL
 from trigmon.store.sqlite.turn_log import LastTurn, unpacked
 
 MOST_FINDINGS = 100

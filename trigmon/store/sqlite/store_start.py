@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from trigmon.journal.records import Record, UnknownVersionError
+from trigmon.journal.journal import Record, UnknownVersionError
 from trigmon.store.port import StoreBroken, UnsupportedVersion
 from trigmon.store.sqlite.connection import traces_in
 from trigmon.store.sqlite.open_database import open_database
