@@ -44,8 +44,10 @@ class ProgramProcess(Run):
     """A program as a process in a session of its own, with its output in its run's directory.
 
     ``order`` is the message that asked for it, or the :attr:`known` of a killed keeper's run. ``is_left``: the process
-    is a child of this keeper's parent, left by a killed keeper.
+    is a child of this keeper's parent, left by a killed keeper. ``is_forked``: a fork server made it.
     """
+
+    is_forked = False
 
     def __init__(self, order: protocol.Message, *, is_left: bool = False) -> None:
         self.order = order
