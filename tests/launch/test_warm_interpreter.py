@@ -104,7 +104,9 @@ class Warm:
     def is_forked(self, run_id):
         self.machine.wait_for("started", run_id)
         until(lambda: "argv" in run_directory.read(self.machine.run(run_id)))
-        return run_directory.read(self.machine.run(run_id)).get("forked", False)
+        log = (self.machine.monitors / "Q.1.keeper.log").read_text()
+        claim = run_directory.read(self.machine.run(run_id))
+        return claim.get("forked", False) and f"run {run_id} is executed, not forked" not in log
 
     def output(self, run_id, name="stdout"):
         text = self.machine.output(run_id, name).replace(run_id, "RUN")

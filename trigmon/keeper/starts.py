@@ -128,7 +128,7 @@ class Starts:
     def _forks(self, order: protocol.Message) -> bool:
         """Asks a fork server for the process of a run. Returns False where none is ready: nobody waits for one."""
         server = self.forks.ready(order) if self.forks is not None else None
-        if server is None:
+        if server is None or not os.access(order["working_directory"], os.X_OK):
             return False
         from trigmon.keeper.fork_server import Fork
 

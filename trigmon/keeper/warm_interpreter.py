@@ -4,9 +4,10 @@ A keeper runs this file with the program's own Python and options, in the enviro
 run but for the variables that each run has for itself. So all that Python makes of these at its start is as it would
 be without the fork. The first argument is the descriptor of a stream socket of the keeper, the others are modules to
 import. What is sent on the socket, and how a process is forked, is as with :mod:`trigmon.spark.warm.job_fork_server`:
-``{"ready": true}``, and for each order ``{"pid": N}``, ``{"error": TEXT}`` (this run cannot be forked) or
-``{"old": TEXT}`` (none can any more: a file that this process has read has changed). In an order ``argv`` are the words
-behind Python's options, ``words`` all of them.
+``{"ready": true}``, and for each order ``{"pid": N}`` or ``{"error": TEXT}``; and ``{"old": TEXT}`` when a file that
+this process has read has changed, so that it is to be replaced. In an order ``argv`` are the words behind Python's options,
+``words`` all of them. A process is forked in advance, and waits. One that finds that its program would not see what it
+would see without the fork executes Python in its place.
 
 Standard library only, of Python 3.9 and later: the Python may be any, and trigmon need not be installed there. A module
 of the standard library is imported before the directory of the program can hide it; a directory that would gets no
@@ -31,6 +32,8 @@ import json
 import mmap
 import os
 import runpy
+import select
+import signal
 import socket
 import threading
 import traceback
@@ -38,9 +41,10 @@ import types
 import warnings
 from importlib.machinery import SourceFileLoader
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 _DESCRIPTORS = 4
+_SPARE_AFTER_S = 0.02
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _PR_SET_MM, _PR_SET_MM_MAP = 35, 14
 _kept: list[mmap.mmap] = []
@@ -182,77 +186,171 @@ def name_process(words: list[str], environment: dict[str, str]) -> None:
         _kept.append(memory)
 
 
-def fork_for(link: socket.socket, imported: Imported) -> Run | None:
-    """Forks for each order. Returns its run in each new process, and None here when the keeper has gone."""
-    while True:
-        _, descriptors, _, _ = socket.recv_fds(link, 1, _DESCRIPTORS)
-        if len(descriptors) != _DESCRIPTORS:
-            return None
-        file, out, err, go = descriptors
-        try:
-            run = Run(json.loads(os.pread(file, 1 << 30, 0)), imported)
-            imported.check()
-            pid = _forked()
-        except OldError as error:
-            answer: dict[str, object] = {"old": str(error)}
-        except (RefusedError, OSError) as error:
-            answer = {"error": str(error)}
-        else:
-            if pid == 0:
-                link.close()
-                os.close(file)
-                _become(run.order, out, err, go)
-                return run
-            answer = {"pid": pid}
-        for descriptor in descriptors:
-            os.close(descriptor)
-        link.sendall(json.dumps(answer).encode() + b"\n")
+class Spare:
+    """A process that is forked before there is an order for it. ``pid`` is 0 in that process itself.
 
+    It leads its session, and is a child of a process that ends when the order is there: then the keeper, a subreaper,
+    becomes its parent. It ends when this server does before. Raises OSError.
+    """
 
-def _forked() -> int:
-    """Forks twice. Returns 0 in the grandchild, which leads its session, and its process id here. Raises OSError."""
-    read_end, write_end = os.pipe()
-    between = os.fork()
-    if between == 0:
+    def __init__(self, link: socket.socket) -> None:
+        self.link, its = socket.socketpair()
+        found, named = os.pipe()
+        self._between = os.fork()
+        if self._between == 0:
+            link.close()
+            self.link.close()
+            self.pid = self._forked(its, named)
+            os.close(found)
+            self.link = its
+            return
+        its.close()
+        os.close(named)
+        with os.fdopen(found, "rb") as file:
+            text = file.read()
+        self.pid = int(text or 0)
+        if not self.pid:
+            self.end()
+            raise OSError("it could not fork")
+
+    def _forked(self, its: socket.socket, named: int) -> int:
+        """Returns in the new process; the one between ends here, when the server's end of the socket says so."""
         try:
-            if os.fork():
+            pid = os.fork()
+            if pid:
+                os.write(named, str(pid).encode())
+                os.close(named)
+                its.recv(1, socket.MSG_PEEK)  # there is an order, or no server any more
                 os._exit(0)
-            os.close(read_end)
             os.setsid()
-            os.write(write_end, str(os.getpid()).encode())
-            os.close(write_end)
+            os.close(named)
         except OSError:
             os._exit(1)
         return 0
-    os.close(write_end)
-    os.waitpid(between, 0)
-    with os.fdopen(read_end, "rb") as file:
-        text = file.read()
-    if not text:
-        raise OSError("it could not fork")
-    return int(text)
+
+    def hand(self, descriptors: list[int]) -> None:
+        """Sends it its order. Raises OSError."""
+        socket.send_fds(self.link, [b"j"], descriptors)
+
+    def end(self) -> None:
+        """Waits for the process between, which has nothing to do any more."""
+        self.link.close()
+        os.waitpid(self._between, 0)
 
 
-def _become(order: dict[str, Any], out: int, err: int, go: int) -> None:
-    """Makes the new process the run's: waits for the go, and sets its descriptors, environment and directory."""
-    os.dup2(out, 1)
-    os.dup2(err, 2)
+def fork_for(link: socket.socket, imported: Imported) -> Run | None:
+    """Forks for each order. Returns its run in each new process, and None here when the keeper has gone."""
+    spare = None
+    while True:
+        # The process that has just begun has the processor first.
+        if spare is None and not select.select([link], [], [], _SPARE_AFTER_S)[0]:
+            with contextlib.suppress(OSError):
+                spare = Spare(link)
+        if spare is not None and not spare.pid:
+            return _ordered(spare.link, imported)
+        _, descriptors, _, _ = socket.recv_fds(link, 1, _DESCRIPTORS)
+        if len(descriptors) != _DESCRIPTORS:
+            return None
+        try:
+            spare = spare or Spare(link)
+            if not spare.pid:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                return _ordered(spare.link, imported)
+            spare.hand(descriptors)
+            answer: dict[str, object] = {"pid": spare.pid}
+        except OSError as error:
+            answer = {"error": str(error)}
+        _answer(link, answer)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if spare is not None:
+            spare.end()
+            spare = None
+        try:
+            imported.check()
+        except OldError as error:
+            _answer(link, {"old": str(error)})
+
+
+def _answer(link: socket.socket, answer: dict[str, object]) -> None:
+    link.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _ordered(link: socket.socket, imported: Imported) -> Run | None:
+    """Waits in a new process for its order, and makes the process the run's."""
+    _rehearse()
+    _, descriptors, _, _ = socket.recv_fds(link, 1, _DESCRIPTORS)
+    link.close()
+    if len(descriptors) != _DESCRIPTORS:
+        os._exit(0)
+    file, out, err, go = descriptors
+    order = json.loads(os.pread(file, 1 << 30, 0))
+    os.close(file)
+    run = None
+    try:
+        run = Run(order, imported)
+        imported.check()
+    except (OldError, RefusedError, OSError) as error:
+        run = None
+        name = order["environment"].get("TRIGMON_RUN", "")
+        os.write(2, f"run {name} is executed, not forked: {error}\n".encode(errors="replace"))
+    _become(order, out, err)
     if not os.read(go, 1):
         os._exit(127)
+    os.close(go)
     try:
         os.close(os.open(order["mark"], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        os.chdir(order["working_directory"])
     except OSError:
         os._exit(127)  # without the mark nothing has begun
-    for descriptor in (out, err, go):
-        os.close(descriptor)
+    if run is None:
+        _replace(order)
+    return run
+
+
+def _rehearse() -> None:
+    """Does once what is to be done quickly, so that the memory it takes is this process's own by then."""
+    environment = dict(os.environ)
+    json.loads(json.dumps(environment))
+    _set_environment(list(getattr(sys, "orig_argv", sys.argv)), environment)
+    importlib.invalidate_caches()
+    SourceFileLoader("__main__", __file__)
+    exec(compile("None", __file__, "exec", dont_inherit=True), types.ModuleType("__main__").__dict__)  # noqa: S102
+
+
+def _set_environment(words: list[str], environment: dict[str, str]) -> None:
     os.environ.clear()
-    os.environ.update(order["environment"])
+    os.environ.update(environment)
     with contextlib.suppress(OSError):  # no /proc
-        name_process(order["words"], order["environment"])
+        name_process(words, environment)
+
+
+def _become(order: dict[str, Any], out: int, err: int) -> None:
+    """Sets descriptors, environment and directory of the new process, all before it is let go."""
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.close(out)
+    os.close(err)
+    _set_environment(order["words"], order["environment"])
     importlib.invalidate_caches()
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
+    try:
+        os.chdir(order["working_directory"])
+    except OSError as error:
+        os.write(2, f"{order['working_directory']}: {error.strerror}\n".encode(errors="surrogateescape"))
+        os._exit(127)
+
+
+def _replace(order: dict[str, Any]) -> NoReturn:
+    """Executes Python in this process, as without a fork."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and so would the program
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execve(order["words"][0], order["words"], order["environment"])  # noqa: S606 - no shell, on purpose
+    except OSError as error:
+        os.write(2, f"{order['words'][0]}: {error.strerror}\n".encode(errors="surrogateescape"))
+        os._exit(127)
 
 
 def _execute(run: Run) -> None:
