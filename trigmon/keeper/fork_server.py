@@ -25,8 +25,8 @@ from typing import IO, NamedTuple, Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.process import STDERR, STDOUT, ProgramProcess, start_process
-from trigmon.keeper.run_directory import now_ms
+from trigmon.keeper.process import ProgramProcess, start_process
+from trigmon.keeper.run_directory import STDERR, STDOUT, now_ms
 from trigmon.keeper.spawn import limits_of_use, lower
 
 LINK = "{link}"

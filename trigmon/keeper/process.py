@@ -18,12 +18,8 @@ from typing import IO, Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.run_directory import now_ms
+from trigmon.keeper.run_directory import STDERR, STDOUT, now_ms
 from trigmon.keeper.termination import Run
-
-STDOUT, STDERR = "stdout", "stderr"
-"""The files that a program's output goes to, in the run's directory."""
-
 
 _RIGHTS = 1 << 6 | 1 << 7
 """CAP_SETGID and CAP_SETUID, as capabilities(7) numbers them."""
@@ -83,7 +79,7 @@ class ProgramProcess(Run):
                 owner = (user["uid"], user["gid"]) if user else (-1, -1)
                 put = str(credentials.put(self.directory, order["secrets"], *owner))
                 self.order = {**order, "environment": {**order["environment"], credentials.VARIABLE: put}}
-            with (self.directory / STDOUT).open("xb") as out, (self.directory / STDERR).open("xb") as err:
+            with (self.directory / STDOUT).open("wb") as out, (self.directory / STDERR).open("wb") as err:
                 self.pid = self._made(null, out, err)
         except BaseException:
             self._forget_secrets()

@@ -1,8 +1,9 @@
 """The files of a run's directory, from which any keeper or monitor reads its state: claim, process, exit, output.
 
 =========  =================================================================================================
-the        ``runs/RUN`` itself: the process that makes it has the right to start the run, once and for
-directory  all. It is durable before anything is started, so a run is not started twice even after a power cut.
+the        ``runs/RUN`` itself: the process that makes it, or gives a prepared one this name, has the right
+directory  to start the run, once and for all. It is durable before anything is started, so a run is not started
+           twice even after a power cut.
 claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
            file is made) before the start; ``pid``, ``ticks``, ``start_ms``, ``argv`` and, of what a fork server
            made, ``forked`` behind it. Boot and ticks make the process id unique. A unit of systemd's that
@@ -36,6 +37,8 @@ from pathlib import Path
 from typing import Any
 
 CLAIM, BEGUN, EXIT = "claim", "begun", "exit"
+STDOUT, STDERR = "stdout", "stderr"
+"""The files that a program's output goes to."""
 _PROC = Path("/proc")
 Fields = dict[str, Any]
 
@@ -54,7 +57,7 @@ def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
     try:
         _add(directory, {"keeper": keeper, "boot": boot_id(), "marks": marks})
     except OSError:
-        _remove(directory)
+        remove(directory)
         raise
 
 
@@ -74,7 +77,7 @@ def withdraw(directory: Path) -> bool:
         return False
     aside = directory.with_name(f".{directory.name}")
     if aside.exists():  # by one that was killed here
-        _remove(aside)
+        remove(aside)
     try:
         directory.rename(aside)
         if has_begun(aside):
@@ -82,7 +85,7 @@ def withdraw(directory: Path) -> bool:
             return False
     except OSError:
         return False
-    _remove(aside)
+    remove(aside)
     return True
 
 
@@ -244,7 +247,7 @@ def _add(directory: Path, fields: Fields) -> None:
         os.close(descriptor)
 
 
-def _remove(directory: Path) -> None:
+def remove(directory: Path) -> None:
     """Removes a directory and what is in it, as far as that can be removed."""
     import shutil  # most keepers never need it
 

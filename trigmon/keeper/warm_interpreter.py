@@ -5,9 +5,9 @@ run but for the variables that each run has for itself. So all that Python makes
 be without the fork. The first argument is the descriptor of a stream socket of the keeper, the others are modules to
 import. What is sent on the socket, and how a process is forked, is as with :mod:`trigmon.spark.warm.job_fork_server`:
 ``{"ready": true}``, and for each order ``{"pid": N}`` or ``{"error": TEXT}``; and ``{"old": TEXT}`` when a file that
-this process has read has changed, so that it is to be replaced. In an order ``argv`` are the words behind Python's options,
-``words`` all of them. A process is forked in advance, and waits. One that finds that its program would not see what it
-would see without the fork executes Python in its place.
+this process has read has changed, so that it is to be replaced. In an order ``argv`` are the words behind Python's
+options, ``words`` all of them. A process is forked in advance, and waits. One that finds that its program would not see
+what it would see without the fork executes Python in its place.
 
 Standard library only, of Python 3.9 and later: the Python may be any, and trigmon need not be installed there. A module
 of the standard library is imported before the directory of the program can hide it; a directory that would gets no
@@ -36,6 +36,7 @@ import select
 import signal
 import socket
 import threading
+import time
 import traceback
 import types
 import warnings
@@ -196,12 +197,13 @@ class Spare:
     def __init__(self, link: socket.socket) -> None:
         self.link, its = socket.socketpair()
         found, named = os.pipe()
-        self._between = os.fork()
-        if self._between == 0:
+        self.between = os.fork()
+        if self.between == 0:
             link.close()
             self.link.close()
-            self.pid = self._forked(its, named)
             os.close(found)
+            self.between = os.getpid()
+            self.pid = self._forked(its, named)
             self.link = its
             return
         its.close()
@@ -235,7 +237,7 @@ class Spare:
     def end(self) -> None:
         """Waits for the process between, which has nothing to do any more."""
         self.link.close()
-        os.waitpid(self._between, 0)
+        os.waitpid(self.between, 0)
 
 
 def fork_for(link: socket.socket, imported: Imported) -> Run | None:
@@ -247,7 +249,7 @@ def fork_for(link: socket.socket, imported: Imported) -> Run | None:
             with contextlib.suppress(OSError):
                 spare = Spare(link)
         if spare is not None and not spare.pid:
-            return _ordered(spare.link, imported)
+            return _ordered(spare, imported)
         _, descriptors, _, _ = socket.recv_fds(link, 1, _DESCRIPTORS)
         if len(descriptors) != _DESCRIPTORS:
             return None
@@ -256,7 +258,7 @@ def fork_for(link: socket.socket, imported: Imported) -> Run | None:
             if not spare.pid:
                 for descriptor in descriptors:
                     os.close(descriptor)
-                return _ordered(spare.link, imported)
+                return _ordered(spare, imported)
             spare.hand(descriptors)
             answer: dict[str, object] = {"pid": spare.pid}
         except OSError as error:
@@ -277,11 +279,10 @@ def _answer(link: socket.socket, answer: dict[str, object]) -> None:
     link.sendall(json.dumps(answer).encode() + b"\n")
 
 
-def _ordered(link: socket.socket, imported: Imported) -> Run | None:
+def _ordered(spare: Spare, imported: Imported) -> Run | None:
     """Waits in a new process for its order, and makes the process the run's."""
     _rehearse()
-    _, descriptors, _, _ = socket.recv_fds(link, 1, _DESCRIPTORS)
-    link.close()
+    _, descriptors, _, _ = socket.recv_fds(spare.link, 1, _DESCRIPTORS)
     if len(descriptors) != _DESCRIPTORS:
         os._exit(0)
     file, out, err, go = descriptors
@@ -298,6 +299,9 @@ def _ordered(link: socket.socket, imported: Imported) -> Run | None:
     _become(order, out, err)
     if not os.read(go, 1):
         os._exit(127)
+    while os.getppid() == spare.between:  # it is about to end
+        time.sleep(0.0001)
+    spare.link.close()
     os.close(go)
     try:
         os.close(os.open(order["mark"], os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
