@@ -230,10 +230,6 @@ class Spare:
             os._exit(1)
         return 0
 
-    def hand(self, descriptors: list[int]) -> None:
-        """Sends it its order. Raises OSError."""
-        socket.send_fds(self.link, [b"j"], descriptors)
-
     def end(self) -> None:
         """Waits for the process between, which has nothing to do any more."""
         self.link.close()
@@ -259,7 +255,7 @@ def fork_for(link: socket.socket, imported: Imported) -> Run | None:
                 for descriptor in descriptors:
                     os.close(descriptor)
                 return _ordered(spare, imported)
-            spare.hand(descriptors)
+            socket.send_fds(spare.link, [b"j"], descriptors)
             answer: dict[str, object] = {"pid": spare.pid}
         except OSError as error:
             answer = {"error": str(error)}
@@ -288,7 +284,7 @@ def _ordered(spare: Spare, imported: Imported) -> Run | None:
     file, out, err, go = descriptors
     order = json.loads(os.pread(file, 1 << 30, 0))
     os.close(file)
-    run = None
+    run: Run | None
     try:
         run = Run(order, imported)
         imported.check()
@@ -313,7 +309,7 @@ def _ordered(spare: Spare, imported: Imported) -> Run | None:
 
 
 def _rehearse() -> None:
-    """Does once what is to be done quickly, so that the memory it takes is this process's own by then."""
+    """Takes the steps of a start once, so that the memory they write to is this process's own before they count."""
     environment = dict(os.environ)
     json.loads(json.dumps(environment))
     _set_environment(list(getattr(sys, "orig_argv", sys.argv)), environment)
