@@ -87,7 +87,6 @@ USED_BY_FILE = {
     "tests/launch/test_keeper.py": "process",
     "tests/launch/test_kept_as_whom.py": "root",
     "tests/launch/test_on_systemd.py": "systemd",
-    "tests/launch/test_prepared_directories.py::test_a_keeper_starts": "process",
     "tests/launch/test_users.py": "root",
     "tests/launch/test_warm_interpreter.py": "process",
     "tests/monitor": "process",

@@ -78,10 +78,10 @@ class Starting:
     def launches(self, count: int) -> tuple[float, float]:
         """Launches per second of so many trigger events of type EVERY, put at once; 16 programs may run at a time."""
         runs = self.daemon.data / "runs"
-        before = len(list(runs.glob("[0-9a-f]*")))
+        before = len(list(runs.iterdir()))
         began = time.perf_counter()
         self.connection.put_many(f"{Q}.true", [b"go"] * count)
-        while len(list(runs.glob("[0-9a-f]*"))) < before + count or any(map(self._runs_in, ("held", "due", "started"))):
+        while len(list(runs.iterdir())) < before + count or any(map(self._runs_in, ("held", "due", "started"))):
             time.sleep(0.02)
         took = time.perf_counter() - began
         with self.connection.open(f"{Q}.true", "input_shared") as q:

@@ -288,7 +288,6 @@ class Keeper:
                 run.order = {**run.order, "why": run.why}
                 self._tell_parent("why", pid=run.pid, why=run.why)
         self._exits.retry(now)
-        self._starts.prepared.keep_time(now)
         if self._units is not None:
             self._units.keep_up(now)
         if (forks := self._starts.forks) and (due_at := forks.due_at) is not None and now >= due_at:
@@ -299,7 +298,7 @@ class Keeper:
 
     def _pause_s(self) -> float | None:
         """Returns how long nothing is due; None: until something is received."""
-        due = [*self._runs.due_times(), self._exits.due_at, self._orphans.due_at, self._starts.prepared.due_at]
+        due = [*self._runs.due_times(), self._exits.due_at, self._orphans.due_at]
         due += [self._starts.forks.due_at] if self._starts.forks else []
         # Where 0 means that nothing is due.
         due += [self._units.try_again_at or None] if self._units else []

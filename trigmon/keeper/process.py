@@ -79,7 +79,7 @@ class ProgramProcess(Run):
                 owner = (user["uid"], user["gid"]) if user else (-1, -1)
                 put = str(credentials.put(self.directory, order["secrets"], *owner))
                 self.order = {**order, "environment": {**order["environment"], credentials.VARIABLE: put}}
-            with (self.directory / STDOUT).open("wb") as out, (self.directory / STDERR).open("wb") as err:
+            with (self.directory / STDOUT).open("xb") as out, (self.directory / STDERR).open("xb") as err:
                 self.pid = self._made(null, out, err)
         except BaseException:
             self._forget_secrets()

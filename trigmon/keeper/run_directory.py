@@ -1,9 +1,8 @@
 """The files of a run's directory, from which any keeper or monitor reads its state: claim, process, exit, output.
 
 =========  =================================================================================================
-the        ``runs/RUN`` itself: the process that makes it, or gives a prepared one this name, has the right
-directory  to start the run, once and for all. It is durable before anything is started, so a run is not started
-           twice even after a power cut.
+the        ``runs/RUN`` itself: the process that makes it has the right to start the run, once and for
+directory  all. It is durable before anything is started, so a run is not started twice even after a power cut.
 claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
            file is made) before the start; ``pid``, ``ticks``, ``start_ms``, ``argv`` and, of what a fork server
            made, ``forked`` behind it. Boot and ticks make the process id unique. A unit of systemd's that
@@ -57,7 +56,7 @@ def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
     try:
         _add(directory, {"keeper": keeper, "boot": boot_id(), "marks": marks})
     except OSError:
-        remove(directory)
+        _remove(directory)
         raise
 
 
@@ -77,7 +76,7 @@ def withdraw(directory: Path) -> bool:
         return False
     aside = directory.with_name(f".{directory.name}")
     if aside.exists():  # by one that was killed here
-        remove(aside)
+        _remove(aside)
     try:
         directory.rename(aside)
         if has_begun(aside):
@@ -85,7 +84,7 @@ def withdraw(directory: Path) -> bool:
             return False
     except OSError:
         return False
-    remove(aside)
+    _remove(aside)
     return True
 
 
@@ -247,7 +246,7 @@ def _add(directory: Path, fields: Fields) -> None:
         os.close(descriptor)
 
 
-def remove(directory: Path) -> None:
+def _remove(directory: Path) -> None:
     """Removes a directory and what is in it, as far as that can be removed."""
     import shutil  # most keepers never need it
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
 from trigmon.keeper.monitor_connections import MonitorConnections
-from trigmon.keeper.prepared_directories import PreparedDirectories
 from trigmon.keeper.process import NO_ROOM, NotExecutedError, ProgramProcess
 from trigmon.keeper.run_directory import now_ms
 from trigmon.keeper.runs import Runs
@@ -49,7 +48,6 @@ class Starts:
         self._selector = selector
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self.forks: ForkServers | None = None
-        self.prepared = PreparedDirectories(name)
 
     def start_all(self, orders: list[protocol.Message]) -> None:
         """Starts what these orders ask for; the claims of one runs' directory are made durable by one sync."""
@@ -87,7 +85,6 @@ class Starts:
         """Ends the fork servers; what they have made runs on."""
         if self.forks is not None:
             self.forks.close()
-        self.prepared.close()
         os.close(self._null)
 
     def _guarded(self, act: Callable[[protocol.Message], bool], order: protocol.Message) -> bool:
@@ -106,10 +103,8 @@ class Starts:
             raise OSError(
                 "a monitor that starts a program as another user must itself have the right to become that user"
             )
-        directory, marks = Path(order["directory"]), order.get("launcher") != protocol.SYSTEMD
         try:
-            if not (marks and self.prepared.claim(directory)):
-                run_directory.make(directory, self._name, marks=marks)
+            run_directory.make(Path(order["directory"]), self._name, marks=order.get("launcher") != protocol.SYSTEMD)
         except FileExistsError:
             self._monitors.send(protocol.line("taken", run=order["run"]))
             return False
