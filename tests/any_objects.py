@@ -24,6 +24,8 @@ _memory = st.sampled_from(["", "512m", "2g", "1T"])
 FITTING: dict[str, st.SearchStrategy[str]] = {
     "run_as": st.sampled_from(["", "load"]),
     "virtualenv": st.sampled_from(["", "/srv/venv"]),
+    "warm_interpreter": st.sampled_from(["no"] * 9 + ["yes"]),
+    "warm_modules": st.sampled_from(["", "json", "pandas  a.b"]),
     "working_directory": st.sampled_from(["", "/srv", "/srv/two words/../x"]),
     "secrets": st.sampled_from(["", "db", "db, key"]),
     "spark_master": st.sampled_from(["", "local[2]", "yarn", "spark://m:7077", "sc://c:15002", "k8s://https://k:6443"]),

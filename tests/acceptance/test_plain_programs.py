@@ -201,3 +201,29 @@ def test_a_program_runs_in_the_virtual_environment_of_its_definition(start, tmp_
     run = start(f'python -c "{text}"', "  virtualenv: venv")
     printed = start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout
     assert printed == f"{tmp_path / 'venv'} {tmp_path / 'venv'}\n"
+
+
+def test_a_python_program_with_a_warm_interpreter_is_forked_and_does_its_work(start, tmp_path):
+    (tmp_path / "job.py").write_text(
+        "import sys\nwas_warm = 'trigmon.client.connection' in sys.modules and 'decimal' in sys.modules\n"
+        "import trigmon\nwith trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, 'input_shared') as q:\n"
+        "    print(was_warm, [message.data.decode() for message in q.drain()])\n"
+    )
+    warm = "  warm_interpreter: yes\n  warm_modules: decimal"
+    start(f"{sys.executable} job.py", warm)  # its interpreter is kept from here on
+
+    def is_forked():
+        assert start.queue_manager.trigmon("put", "PLAIN.IN", "again").returncode == 0
+        run = until(lambda: last_run(start.queue_manager), WAIT_S)
+        printed = start.queue_manager.trigmon("runs", "logs", run["run_id"]).stdout
+        assert "['again']" in printed, run
+        return printed.startswith("True")
+
+    until(is_forked, WAIT_S)
+
+
+def last_run(queue_manager):
+    """Returns the newest run when all have ended."""
+    with queue_manager.connect() as qm:
+        rows = sorted(qm.call(Runs()).rows, key=lambda run: run["run_id"])
+    return rows[-1] if all(run["state"] == "exited" for run in rows) else None

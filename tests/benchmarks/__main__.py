@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -27,7 +28,7 @@ from tests.benchmarks.peers import peers_command
 from tests.benchmarks.restarting import Restarting
 from tests.benchmarks.scraping import Scraping
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
-from tests.benchmarks.starting import Starting
+from tests.benchmarks.starting import WARM, Starting
 from tests.benchmarks.watched import VIEWERS, Watched
 from tests.postgres import Server
 
@@ -253,6 +254,11 @@ def starting(directory: Path, rounds: int, scale: int) -> None:
         for language in it.argv:
             spawn, put = f"bare spawn of {language}", f"put to {language}'s first word"
             subjects = {spawn: partial(it.by_spawn, language), put: partial(it.by_put, language)}
+            if language in WARM:
+                for _ in range(2):  # by the first its interpreter is started
+                    it.by_put(language, "yes")
+                    time.sleep(1)
+                subjects[f"{put}, warm"] = partial(it.by_put, language, "yes")
             print(
                 "\n"
                 + told(f"a program starts: {language}", in_turns(rounds * 20 // scale, subjects, "ms"), against=spawn),

@@ -1,6 +1,8 @@
 """From a put to the first instruction of the program it starts, and launches per second, beside bare spawns.
 
-The program's first act is to write into a pipe that the measuring process reads; the spawn is timed the same way. A
+The program's first act is to write into a pipe that the measuring process reads; the spawn is timed the same way.
+"client" is a program in Python that has imported trigmon's client by then. Python programs are started by a put in both
+ways, executed, and forked from a warm interpreter. A
 launch is counted when its program has ended and that is on record, a bare spawn when its program has ended.
 """
 
@@ -18,10 +20,11 @@ Q, PROCESS, INITQ = "START.Q", "START.P", "SYSTEM.DEFAULT.INITIATION.QUEUE"
 
 
 TRUE = "/bin/true"
+WARM = ("python", "client")
 
 
 class Starting:
-    """A queue manager with its monitor, and one program in two languages."""
+    """A queue manager with its monitor, and programs that say a word."""
 
     def __init__(self, home: Path) -> None:
         self.pipe = home / "pipe"
@@ -29,17 +32,25 @@ class Starting:
         self.reader = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.writer = os.open(self.pipe, os.O_WRONLY)  # held, so that the reader never meets an end
         os.set_blocking(self.reader, True)
-        shell, python = home / "first.sh", home / "first.py"
+        shell, python, client = home / "first.sh", home / "first.py", home / "client.py"
         shell.write_text(f"echo > {self.pipe}\n")
         python.write_text(f"open({str(self.pipe)!r}, 'w').write('x')\n")
-        self.argv = {"sh": ["/bin/sh", str(shell)], "python": [sys.executable, str(python)]}
+        client.write_text(f"import trigmon.client.address\nopen({str(self.pipe)!r}, 'w').write('x')\n")
+        self.argv = {
+            "sh": ["/bin/sh", str(shell)],
+            "python": [sys.executable, str(python)],
+            "client": [sys.executable, str(client)],
+        }
         self.daemon = Daemon(home, with_monitor=True).start()
         self.daemon.wait_for_event("monitor serves")
         self.connection = self.daemon.connect()
+        armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
         for name, argv in self.argv.items():
-            define(self.connection, f"{PROCESS}.{name}", "PROCESS", appl_id=" ".join(argv))
-            armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
-            define(self.connection, f"{Q}.{name}", process_name=f"{PROCESS}.{name}", **armed)
+            for warm in ("no", "yes") if name in WARM else ("no",):
+                which = f"{name}.{warm}"
+                appl_id = " ".join(argv)
+                define(self.connection, f"{PROCESS}.{which}", "PROCESS", appl_id=appl_id, warm_interpreter=warm)
+                define(self.connection, f"{Q}.{which}", process_name=f"{PROCESS}.{which}", **armed)
         define(self.connection, f"{PROCESS}.true", "PROCESS", appl_id=TRUE, instances=16)
         define(self.connection, f"{Q}.true", process_name=f"{PROCESS}.true", **armed)
 
@@ -49,10 +60,10 @@ class Starting:
         os.close(self.reader)
         os.close(self.writer)
 
-    def by_put(self, language: str) -> tuple[float, float]:
-        """Milliseconds from the put to the program's word."""
+    def by_put(self, language: str, warm: str = "no") -> tuple[float, float]:
+        """Milliseconds from the put to the program's word; ``warm``: yes or no."""
         began = time.perf_counter()
-        self.connection.put(f"{Q}.{language}", b"go")
+        self.connection.put(f"{Q}.{language}.{warm}", b"go")
         return self._heard(began)
 
     def by_spawn(self, language: str) -> tuple[float, float]:

@@ -114,7 +114,7 @@ class TestEnding:
         statuses = [machine.wait_for("ended", f"r{number}")["status"] for number in range(1000)]
         assert statuses == [number % 256 for number in range(1000)]
         assert machine.children() == set()
-        assert machine.descriptors() == before
+        until(lambda: machine.descriptors() == before)
 
     def test_a_program_that_takes_too_long_is_ended_with_its_whole_group(self, machine):
         machine.shell("r", "sleep 60 & echo $!; wait", time_limit_s=0.3)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.launch.conftest import make_order
-from trigmon.launch.arguments import environment, environment_words
+from trigmon.launch.arguments import OF_ONE_RUN, environment, environment_words
 from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.unix import ProcessLauncher, arguments
 from trigmon.mq.descriptors import unpack_tmc2
@@ -146,6 +147,21 @@ def test_a_virtual_environment_that_is_not_there_is_no_reason_for_another_python
     plan = ProcessLauncher().plan(order("cat", virtualenv=str(tmp_path), spark_environment="PATH=/bin A=b"))
     assert plan.environment["PATH"] == f"{tmp_path}/bin:/bin"
     assert (plan.environment["VIRTUAL_ENV"], plan.environment["A"]) == (str(tmp_path), "b")
+
+
+def test_a_python_program_may_be_forked_from_a_warm_interpreter(order, tmp_path):
+    warm = {"warm_interpreter": YesNo.YES, "warm_modules": "json a.b", "tmc_argument": YesNo.NO}
+    python = sys.executable
+    plan = ProcessLauncher().plan(order(f"{python} -u x.py --of {{queue}}", env_data="more", **warm))
+    assert plan.argv == [python, "-u", "x.py", "--of", "ORDERS", "more"]
+    assert (plan.interpreter, plan.fork) == (plan.argv[:2], plan.argv[2:])
+    assert plan.modules[-2:] == ["json", "a.b"]
+    # A trigger message of another queue manager may bring any program.
+    assert not ProcessLauncher().plan(order("/bin/true x", **warm)).fork
+
+
+def test_the_variables_that_each_run_has_for_itself_are_known(order):
+    assert set(OF_ONE_RUN) == {*environment(order()), "CREDENTIALS_DIRECTORY"}
 
 
 def test_a_spark_job_has_no_virtual_environment_and_a_relative_one_is_refused():

@@ -159,7 +159,7 @@ def test_what_a_process_has_beyond_mq_is_marked_as_ours():
     limits = {"TMCARG", "SHELL", "MEMLIMIT", "CPULIMIT", "FILELIMIT", "RUNAS", "SECRETS"}
     spark = {"START", "ISOL", "SHORT", "MASTER", "DEPLOY", "NAME", "CLASS", "CONF", "PYFILES", "FILES", "ARCHS", "JARS"}
     spark |= {"PKGS", "DRVMEM", "DRVCORES", "EXCMEM", "EXCCORES", "EXECS", "PRINC", "KEYTAB", "ENV", "ARGS"}
-    assert ours == launching | limits | {"WORKDIR", "VIRTENV"} | {f"SPK{word}" for word in spark}
+    assert ours == launching | limits | {"WORKDIR", "VIRTENV", "WARM", "WARMMODS"} | {f"SPK{word}" for word in spark}
     assert ours | {row[0] for row in PROCESS} == {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values()}
 
 

@@ -164,6 +164,10 @@ BROKEN = {
             "SPKARGS('''/srv//{queue}''')",
         ),
     ],
+    "warm-interpreter-without-effect": [
+        ("ALTER PROCESS(P) APPLICID('python x.py') WARM(YES) RUNAS('load')", "PROCESS P", "WARM(YES) RUNAS(load)"),
+        ("ALTER PROCESS(P) WARMMODS('pandas json')", "PROCESS P", "WARM(NO) WARMMODS('pandas json')"),
+    ],
     "spark-driver-open": [
         (
             "ALTER PROCESS(P) APPLTYPE(SPARK) SPKCONF('spark.a=1 spark.driver.bindAddress=0.0.0.0')",

@@ -8,6 +8,7 @@ from trigmon.mq.calls import Alter, Define
 from trigmon.mq.enums import YesNo
 from trigmon.mq.errors import AttrValueError
 from trigmon.rules.runs.check_program import NOT_FROM_OUTSIDE, faults, secret_names, template
+from trigmon.rules.runs.python_words import program_at
 
 OPEN_QUOTE = "words as a shell splits them (no closing quotation)"
 PROGRAM = "words of which the first is the program itself, no placeholder"
@@ -107,6 +108,61 @@ def test_a_blank_program_and_what_other_monitors_start_may_be_defined(kind, attr
     qm = InProcess()
     qm(Define(object_type="PROCESS", name="P", attributes={"appl_type": kind, **attributes}))
     assert {name: process(qm, "P")[name] for name in attributes} == attributes
+
+
+PYTHON = "no, or APPLICID python FILE or python -m MODULE"
+NEVER_WARM = [
+    ({"appl_id": "load x.py"}, PYTHON),
+    ({"appl_id": "python"}, PYTHON),
+    ({"appl_id": "python -c pass"}, PYTHON),
+    ({"appl_id": "python -i x.py"}, PYTHON),
+    ({"appl_id": "timeout 9 python x.py"}, PYTHON),
+    ({"appl_id": "python x.py", "shell": "yes"}, "no with SHELL(YES)"),
+    ({"appl_id": "x.py", "appl_type": "spark"}, "no with APPLTYPE(SPARK)"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "wanted"), NEVER_WARM, ids=str)
+def test_only_a_python_program_has_a_warm_interpreter(attributes, wanted):
+    qm = InProcess()
+    with pytest.raises(AttrValueError) as refused:
+        qm(
+            Define(
+                object_type="PROCESS",
+                name="P",
+                attributes=attributes | {"warm_interpreter": "yes", "tmc_argument": "no"},
+            )
+        )
+    assert f"WARM(YES): warm_interpreter must be {wanted}" in str(refused.value)
+    # Nor does a warm one become another program.
+    python = {"appl_id": "python x.py", "warm_interpreter": "yes", "tmc_argument": "no"}
+    qm(Define(object_type="PROCESS", name="P", attributes=python))
+    with pytest.raises(AttrValueError, match=r"WARM\(YES\)"):
+        qm(Alter(object_type="PROCESS", name="P", attributes=attributes))
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("python x.py a", 1),
+        ("/srv/venv/bin/python3.12 -u -W error -Xdev -B x.py", 6),
+        ("python3 -m package a", 1),
+        ("python -Im package", 0),
+        ("python -X", 0),
+        ("python -m", 0),
+        ("python -", 0),
+        ("python2 x.py", 0),
+        ("", 0),
+    ],
+)
+def test_a_python_program_stands_behind_pythons_options(text, at):
+    assert program_at(text.split()) == at
+
+
+def test_modules_are_names_divided_by_blanks():
+    for text, fits in [("json  a.b_c", True), ("a,b", False), ("-c", False), ("a.", False), ("../x", False)]:
+        found = [name for name, _ in faults(Process(name="P", warm_modules=text))]
+        assert found == ([] if fits else ["warm_modules"])
 
 
 def test_a_new_type_looks_at_everything_anew():

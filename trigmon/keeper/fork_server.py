@@ -1,9 +1,10 @@
 """A keeper's fork server: a process with everything imported. A run is a fork of it, made in a few milliseconds.
 
-It is started when a monitor asks for it, reports when it is ready, and is used for the runs that ask for it
-(:mod:`trigmon.spark.warm.job_fork_server` is its program). Runs are forked one after the other. A fork is a child of
-the keeper, in a session of its own, and begins only when the keeper sends it the start byte: by then the claim names
-it. So a run whose fork failed in any way has not begun, and is executed instead.
+It is started when a monitor asks for it (:mod:`trigmon.keeper.fork_servers`), reports when it is ready, and is used for
+the runs that ask for it. Its program is :mod:`trigmon.spark.warm.job_fork_server` for jobs of Spark, and
+:mod:`trigmon.keeper.warm_interpreter` for programs with WARM(YES). Runs are forked one after the other. A fork is a
+child of the keeper, in a session of its own, and begins only when the keeper sends it the start byte: by then the claim
+names it. So a run whose fork failed in any way has not begun, and is executed instead.
 
 Standard library only: the keeper imports it.
 """
@@ -19,18 +20,31 @@ import socket
 import subprocess
 import time
 from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import IO, Protocol
+from typing import IO, NamedTuple, Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.process import STDERR, STDOUT, ProgramProcess, start_process
-from trigmon.keeper.run_directory import now_ms
+from trigmon.keeper.process import ProgramProcess, start_process
+from trigmon.keeper.run_directory import STDERR, STDOUT, now_ms
 from trigmon.keeper.spawn import limits_of_use, lower
 
-_READY_S, _ANSWER_S = 120.0, 10.0
-_NOT_SOONER_S = 5.0
+LINK = "{link}"
+"""The word of a server's arguments that stands for the descriptor of its socket."""
+
+_READY_S = 120.0
+_NOT_SOONER_S, _NOT_LATER_S = 5.0, 600.0
+_MOST_FORKS = 1000
+"""A server is replaced when it has made so many: no secret of its start, such as Python's hash seed, lasts for ever."""
+
+
+class ServerStart(NamedTuple):
+    """What a fork server is started by; ``answer_s`` is how long it may take to fork."""
+
+    argv: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+    working_directory: str = "/"
+    answer_s: float = 10.0
 
 
 class ForkEvents(Protocol):
@@ -61,7 +75,7 @@ class Fork(ProgramProcess):
     def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
         self._null = null
         wanted = {name: self.order[name] for name in ("argv", "environment", "working_directory")}
-        wanted["argv"] = self.order["fork"]
+        wanted["words"], wanted["argv"] = wanted["argv"], self.order["fork"]
         wanted["mark"] = str(self.directory / run_directory.BEGUN)
         file = os.memfd_create("order", os.MFD_CLOEXEC)
         os.write(file, json.dumps(wanted).encode())
@@ -80,7 +94,7 @@ class Fork(ProgramProcess):
     def forked(self, pid: int) -> None:
         """Records the process and sets its limits before it begins. Raises OSError when it has ended already."""
         os.kill(pid, 0)
-        self.pid, self.start_ms = pid, now_ms()
+        self.pid, self.start_ms, self.is_forked = pid, now_ms(), True
         limits = self.order.get("limits") or {}
         for which, wanted in limits_of_use(limits):
             lower(pid, which, wanted)
@@ -101,6 +115,7 @@ class Fork(ProgramProcess):
         Raises as start_process does.
         """
         self.abandon()
+        self.is_forked = False
         with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
             self.pid = start_process(self.order, self._null, out, err)
         self.start_ms = now_ms()
@@ -121,18 +136,20 @@ class Fork(ProgramProcess):
 
 
 class Forks:
-    """The fork server of one keeper, and the runs that wait for it, the one that it is making first."""
+    """One fork server, kept until :meth:`close`, and the runs that wait for it, the one that it is making first."""
 
-    def __init__(self, events: ForkEvents, selector: selectors.BaseSelector) -> None:
+    def __init__(self, wanted: ServerStart, events: ForkEvents, selector: selectors.BaseSelector) -> None:
+        self.wanted = wanted
         self._events = events
         self._selector = selector
-        self._wanted: tuple[list[str], Mapping[str, str]] | None = None
         self._server: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
         self._lines = protocol.Lines()
         self._waiting: deque[Fork] = deque()
         self._answers_by = 0.0
         self._start_at = 0.0
+        self._pause_s = _NOT_SOONER_S
+        self._forks_made = 0
         self.is_ready = False
 
     @property
@@ -143,17 +160,12 @@ class Forks:
     @property
     def due_at(self) -> float:
         """When :meth:`keep_time` is due next, by the monotonic clock; 0 when it is not."""
-        return self._answers_by or (self._start_at if self._wanted and self._server is None else 0.0)
+        return self._answers_by or (self._start_at if self._server is None else 0.0)
 
-    def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
-        """Starts a fork server with these arguments and keeps one from now on; one with other arguments ends."""
-        if self._wanted == (argv, environment):
-            return
-        if self._server is not None:
-            self.close()
-        self._wanted = argv, environment
-        self._start_at = 0.0
-        self.keep_time(time.monotonic())
+    @property
+    def is_busy(self) -> bool:
+        """Whether runs wait for it."""
+        return bool(self._waiting)
 
     def start(self, run: Fork) -> None:
         """Asks for a process for a run. The run is forked, or executed instead, or fails: the events report which."""
@@ -165,7 +177,7 @@ class Forks:
         """Gives up a server that does not answer; starts one where it is wanted."""
         if self._answers_by and now >= self._answers_by:
             self._fail("the fork server does not answer")
-        if self._wanted and self._server is None and now >= self._start_at:
+        if self._server is None and now >= self._start_at:
             try:
                 self._start()
             except OSError as error:
@@ -179,23 +191,29 @@ class Forks:
         return True
 
     def close(self) -> None:
-        """Ends the server; it is not wanted any more."""
-        self._wanted = None
+        """Ends the server."""
         self._fail("")
 
     def _start(self) -> None:
-        assert self._wanted is not None
-        argv, environment = self._wanted
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         link, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        number = str(its.fileno())
         try:
             self._server = subprocess.Popen(
-                argv, stdin=its.fileno(), stdout=subprocess.DEVNULL, cwd="/", env=environment, start_new_session=True
+                [number if word == LINK else word for word in self.wanted.argv],
+                stdin=null,
+                stdout=subprocess.DEVNULL,
+                cwd=self.wanted.working_directory,
+                env=dict(self.wanted.environment),
+                start_new_session=True,
+                pass_fds=(its.fileno(),),
             )
         except BaseException:
             link.close()
             raise
         finally:
             its.close()
+            os.close(null)
         self._link = link
         self._lines = protocol.Lines()
         self._answers_by = time.monotonic() + _READY_S
@@ -217,15 +235,17 @@ class Forks:
     def _handle(self, message: protocol.Message) -> None:
         self._answers_by = 0.0
         if message.get("ready"):
-            self.is_ready = True
+            self.is_ready, self._forks_made, self._pause_s = True, 0, _NOT_SOONER_S
             self._events.forks_are_ready(self.pid)
-        elif self._waiting:
-            run = self._waiting.popleft()
-            if message.get("pid"):
-                self._begin(run, int(message["pid"]))
-            else:
-                report(f"not forked: {message.get('error')}")
-                self._execute(run)
+        elif self._waiting and message.get("pid"):
+            self._begin(self._waiting.popleft(), int(message["pid"]))
+            self._forks_made += 1
+        elif self._waiting and not message.get("old"):
+            report(f"not forked: {message.get('error')}")
+            self._execute(self._waiting.popleft())
+        if message.get("old") or self._forks_made >= _MOST_FORKS:
+            self._fail(str(message.get("old") or f"it has made {self._forks_made} processes"))
+            self._start_at = time.monotonic()
         self._hand_next()
 
     def _begin(self, run: Fork, pid: int) -> None:
@@ -251,16 +271,16 @@ class Forks:
         if not self._waiting or not self.is_ready or self._answers_by:
             return
         assert self._link is not None
-        self._answers_by = time.monotonic() + _ANSWER_S
+        self._answers_by = time.monotonic() + self.wanted.answer_s
         try:
             self._waiting[0].hand(self._link)
         except OSError as error:
             self._fail(f"the fork server accepts no order: {error}")
 
     def _fail(self, why: str) -> None:
-        """Ends the server and executes the runs that waited for it; another server is started a little later."""
+        """Ends the server and executes the runs that waited for it; another is started by :meth:`keep_time`, later."""
         if why:
-            report(why)
+            report(f"{' '.join(self.wanted.argv)}: {why}")
         server, self._server = self._server, None
         if self._link is not None:
             self._selector.unregister(self._link)
@@ -269,8 +289,10 @@ class Forks:
         if server is not None and server.returncode is None:
             server.kill()  # what it made has left its session
             server.wait()
+        if not self.is_ready:  # it may never become so
+            self._pause_s = min(2 * self._pause_s, _NOT_LATER_S)
         self.is_ready, self._answers_by = False, 0.0
-        self._start_at = time.monotonic() + _NOT_SOONER_S
+        self._start_at = time.monotonic() + self._pause_s
         waiting, self._waiting = list(self._waiting), deque()
         for run in waiting:
             self._execute(run)

@@ -176,9 +176,9 @@ class Keeper:
             case "keep":
                 self._runs.lease(order)
             case "warm":
-                self._starts.prepare_forks(order["argv"], order["environment"])
+                self._starts.warm(order)
             case "cool":
-                self._starts.close_forks()
+                self._starts.cool()
 
     # -- systemd's units (see trigmon.keeper.systemd_units.UnitEvents) ----------------------------------------
 
@@ -275,8 +275,8 @@ class Keeper:
             self._tell_parent("reap", pid=run.pid)
 
     def _end_orphans(self) -> None:
-        server = self._starts.forks.pid if self._starts.forks else 0
-        self._orphans.end_all({server, os.getpid(), *self._runs.leaders, *self._exits.pids})
+        servers = self._starts.forks.pids if self._starts.forks else set()
+        self._orphans.end_all({*servers, os.getpid(), *self._runs.leaders, *self._exits.pids})
 
     # -- time -----------------------------------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ class Keeper:
         self._exits.retry(now)
         if self._units is not None:
             self._units.keep_up(now)
-        if (forks := self._starts.forks) and forks.due_at and now >= forks.due_at:
+        if (forks := self._starts.forks) and (due_at := forks.due_at) is not None and now >= due_at:
             forks.keep_time(now)
         self._runs.end_helpers(now, at_once=self._is_idle() and self._linger_s == 0)
         if (due_at := self._orphans.due_at) is not None and now >= due_at:
@@ -299,8 +299,8 @@ class Keeper:
     def _pause_s(self) -> float | None:
         """Returns how long nothing is due; None: until something is received."""
         due = [*self._runs.due_times(), self._exits.due_at, self._orphans.due_at]
+        due += [self._starts.forks.due_at] if self._starts.forks else []
         # Where 0 means that nothing is due.
-        due += [self._starts.forks.due_at or None] if self._starts.forks else []
         due += [self._units.try_again_at or None] if self._units else []
         if until := self._waits_for_systemd_until():
             due.append(until)

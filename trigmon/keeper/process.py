@@ -18,12 +18,8 @@ from typing import IO, Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.run_directory import now_ms
+from trigmon.keeper.run_directory import STDERR, STDOUT, now_ms
 from trigmon.keeper.termination import Run
-
-STDOUT, STDERR = "stdout", "stderr"
-"""The files that a program's output goes to, in the run's directory."""
-
 
 _RIGHTS = 1 << 6 | 1 << 7
 """CAP_SETGID and CAP_SETUID, as capabilities(7) numbers them."""
@@ -44,8 +40,10 @@ class ProgramProcess(Run):
     """A program as a process in a session of its own, with its output in its run's directory.
 
     ``order`` is the message that asked for it, or the :attr:`known` of a killed keeper's run. ``is_left``: the process
-    is a child of this keeper's parent, left by a killed keeper.
+    is a child of this keeper's parent, left by a killed keeper. ``is_forked``: a fork server made it.
     """
+
+    is_forked = False
 
     def __init__(self, order: protocol.Message, *, is_left: bool = False) -> None:
         self.order = order

@@ -7,10 +7,14 @@ start     ``run``, ``argv``, ``environment`` (all of it), ``working_directory``,
           to be made), ``time_limit_s`` (0: none), ``grace_s`` (between SIGTERM and SIGKILL); where there is
           any, ``user`` (``name uid gid groups``), ``limits`` (``memory_mib cpu_s open_files``) and
           ``secrets`` (files by name); ``launcher`` (process, systemd); ``fork`` (the arguments by which the
-          fork server would run it, where there is one: argv otherwise); of a helper, ``lease_s``
+          fork server would run it, where one is ready: argv otherwise), and ``interpreter`` where that is a
+          warm interpreter and not the fork server of Spark's jobs: ``argv`` (Python and its options),
+          ``modules`` (to be imported in advance), ``without`` (the variables that each run has for itself);
+          of a helper, ``lease_s``
 keep      ``run``, ``lease_s``: a helper is wanted for so long from now on
-warm      ``argv``, ``environment``: a fork server with these arguments is to be kept
-cool      no fork server is to be kept any more; what it has made runs on
+warm      ``argv``, ``environment``: a fork server of Spark's jobs with these arguments is to be kept; or, with
+          ``interpreter``, ``environment``, ``working_directory``: a warm interpreter, for runs of this kind
+cool      no fork server of Spark's jobs is to be kept any more; what it has made runs on
 stop      ``run``, ``why``, ``grace_s``: SIGTERM to its process group, and SIGKILL after the grace
 bye       it disconnects; a keeper with nothing to keep and no other monitor ends at once
 ========  ==================================================================================================
@@ -23,7 +27,7 @@ hello     the first message, sent when all earlier orders are carried out: ``pid
 started   ``run``, ``pid``, ``start_ms``
 ended     what :mod:`trigmon.keeper.run_directory` writes as the run's exit
 failed    likewise, where no program came to be: ``errno`` (0: not the kernel's refusal to execute it), ``error``
-warm      ``pid``: the fork server is ready
+warm      ``pid``: a fork server is ready
 later     ``run``, ``error``: no program came of it and nothing is left of it, for want of room; it may be asked for
           again
 taken     ``run``: another start has claimed it, so nothing was started; or it never came to be

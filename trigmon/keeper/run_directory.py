@@ -4,9 +4,9 @@
 the        ``runs/RUN`` itself: the process that makes it has the right to start the run, once and for
 directory  all. It is durable before anything is started, so a run is not started twice even after a power cut.
 claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
-           file is made) before the start; ``pid``, ``ticks``, ``start_ms`` and ``argv`` behind it. Boot and
-           ticks make the process id unique. A unit of systemd's that is to end has one line more:
-           ``ends`` (why), ``grace_s``.
+           file is made) before the start; ``pid``, ``ticks``, ``start_ms``, ``argv`` and, of what a fork server
+           made, ``forked`` behind it. Boot and ticks make the process id unique. A unit of systemd's that
+           is to end has one line more: ``ends`` (why), ``grace_s``.
 begun      made by the new process itself, the last thing before it executes the program: a claim that says
            ``marks`` and has no such file is of a program that never came to be
 exit       one object, written beside and renamed: ``run``, ``pid``, ``start_ms``, ``end_ms``, ``status``
@@ -36,6 +36,8 @@ from pathlib import Path
 from typing import Any
 
 CLAIM, BEGUN, EXIT = "claim", "begun", "exit"
+STDOUT, STDERR = "stdout", "stderr"
+"""The files that a program's output goes to."""
 _PROC = Path("/proc")
 Fields = dict[str, Any]
 
@@ -109,9 +111,10 @@ def make_durable(runs_directory: Path) -> None:
         os.close(descriptor)
 
 
-def note_start(directory: Path, pid: int, start_ms: int, argv: list[str]) -> None:
-    """Adds the process of the run."""
-    _add(directory, {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms, "argv": argv})
+def note_start(directory: Path, pid: int, start_ms: int, argv: list[str], *, is_forked: bool = False) -> None:
+    """Adds the process of the run; ``is_forked``: by a fork server."""
+    fields = {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms, "argv": argv}
+    _add(directory, fields | ({"forked": True} if is_forked else {}))
 
 
 def note_end(directory: Path, why: str, grace_s: float) -> None:

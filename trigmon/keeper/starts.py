@@ -10,7 +10,7 @@ import os
 import selectors
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
@@ -20,14 +20,15 @@ from trigmon.keeper.run_directory import now_ms
 from trigmon.keeper.runs import Runs
 
 if TYPE_CHECKING:
-    from trigmon.keeper.fork_server import Fork, Forks
+    from trigmon.keeper.fork_server import Fork
+    from trigmon.keeper.fork_servers import ForkServers
     from trigmon.keeper.systemd_units import Units
 
 
 class Starts:
     """The starts of one keeper; ``name`` is the keeper's, ``tell_parent`` sends a message to its parent.
 
-    ``forks`` is the fork server and the runs that wait for it; None when no monitor has asked for one.
+    ``forks`` are the fork servers and the runs that wait for them; None when no monitor has asked for one.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Starts:
         self._tell_parent = tell_parent
         self._selector = selector
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self.forks: Forks | None = None
+        self.forks: ForkServers | None = None
 
     def start_all(self, orders: list[protocol.Message]) -> None:
         """Starts what these orders ask for; the claims of one runs' directory are made durable by one sync."""
@@ -81,8 +82,9 @@ class Starts:
         self._monitors.send(protocol.line("failed", **fields))
 
     def close(self) -> None:
-        """Ends the fork server."""
-        self.close_forks()
+        """Ends the fork servers; what they have made runs on."""
+        if self.forks is not None:
+            self.forks.close()
         os.close(self._null)
 
     def _guarded(self, act: Callable[[protocol.Message], bool], order: protocol.Message) -> bool:
@@ -112,19 +114,28 @@ class Starts:
         if order.get("launcher") == protocol.SYSTEMD:
             self._runs.by_id[order["run"]] = self._units().start(order)
             return True
-        if order.get("fork") and not order.get("user") and self.forks and self.forks.is_ready:
-            from trigmon.keeper.fork_server import Fork
+        may_fork = bool(order.get("fork")) and not order.get("user")
+        if not (may_fork and self._forks(order)):
+            run = ProgramProcess(order)
+            self._tell_parent("starts", **run.known)
+            run.start(self._null)
+            self._began(run)
+            self._runs.lease(order)
+        if may_fork and order.get("interpreter"):
+            self.keep_interpreter(order)
+        return True
 
-            fork = Fork(order)
-            fork.start(self._null)
-            self._runs.by_id[fork.run_id] = fork  # before its process is asked for: that may fail at once
-            self.forks.start(fork)
-            return True
-        run = ProgramProcess(order)
-        self._tell_parent("starts", **run.known)
-        run.start(self._null)
-        self._began(run)
-        self._runs.lease(order)
+    def _forks(self, order: protocol.Message) -> bool:
+        """Asks a fork server for the process of a run. Returns False where none is ready: nobody waits for one."""
+        server = self.forks.ready(order) if self.forks is not None else None
+        if server is None or not os.access(order["working_directory"], os.X_OK):
+            return False
+        from trigmon.keeper.fork_server import Fork
+
+        fork = Fork(order)
+        fork.start(self._null)
+        self._runs.by_id[fork.run_id] = fork  # before its process is asked for: that may fail at once
+        server.start(fork)
         return True
 
     def _began(self, run: ProgramProcess) -> None:
@@ -133,24 +144,38 @@ class Starts:
         self._tell_parent("known", **run.known)
         self._monitors.send(protocol.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
         try:
-            run_directory.note_start(run.directory, run.pid, run.start_ms, run.order["argv"])
+            run_directory.note_start(run.directory, run.pid, run.start_ms, run.order["argv"], is_forked=run.is_forked)
         except OSError:  # it runs, and the next keeper knows; the claim is read only after two kills
             report()
 
-    # -- the fork server (see trigmon.keeper.fork_server.ForkEvents) ------------------------------------------
+    # -- the fork servers (see trigmon.keeper.fork_server.ForkEvents) -----------------------------------------
 
-    def prepare_forks(self, argv: list[str], environment: dict[str, Any]) -> None:
-        """Keeps a fork server with these arguments from now on."""
-        if self.forks is None:
-            from trigmon.keeper.fork_server import Forks
+    def warm(self, order: protocol.Message) -> None:
+        """Keeps a fork server for what the order says: programs of a kind, or Spark's jobs."""
+        if order.get("interpreter"):
+            self.keep_interpreter(order)
+        else:
+            self._fork_servers().warm(order["argv"], order["environment"])
 
-            self.forks = Forks(self, self._selector)
-        self.forks.warm(argv, environment)
-
-    def close_forks(self) -> None:
-        """Ends the fork server; what it has made runs on."""
+    def cool(self) -> None:
+        """Ends the fork server of Spark's jobs; what it has made runs on."""
         if self.forks is not None:
-            self.forks.close()
+            self.forks.cool()
+
+    def keep_interpreter(self, order: protocol.Message) -> None:
+        """Keeps the warm interpreter of such runs; an order that cannot be read is reported, and harms no run."""
+        try:
+            self._fork_servers().keep(order)
+        except (KeyError, TypeError, ValueError):
+            report()
+
+    def _fork_servers(self) -> ForkServers:
+        """Returns the fork servers. Most keepers have none, and do not import what starts them."""
+        if self.forks is None:
+            from trigmon.keeper.fork_servers import ForkServers
+
+            self.forks = ForkServers(self, self._selector)
+        return self.forks
 
     def forks_are_ready(self, pid: int) -> None:
         """Reports that the fork server, which has this process id, is ready."""

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trigmon.keeper import protocol
-from trigmon.keeper.process import STDERR, STDOUT
+from trigmon.keeper.run_directory import STDERR, STDOUT
 
 PATTERN = "trigmon-run-*.service"
 SLICE = "trigmon.slice"

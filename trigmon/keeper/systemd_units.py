@@ -19,8 +19,7 @@ from typing import Any, Protocol
 
 from trigmon.keeper import dbus, protocol, run_directory, systemd_bus, systemd_unit
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.process import STDERR, STDOUT
-from trigmon.keeper.run_directory import now_ms
+from trigmon.keeper.run_directory import STDERR, STDOUT, now_ms
 from trigmon.keeper.termination import Run
 
 _TRY_AGAIN_S = 1.0

@@ -14,6 +14,20 @@ from trigmon.mq.descriptors import control_character, pack_tmc2
 from trigmon.rules.runs import check_program, check_spark
 from trigmon.rules.runs.code_words import PLACEHOLDER
 
+OF_ONE_RUN = (
+    "TRIGMON_QMGR",
+    "TRIGMON_QNAME",
+    "TRIGMON_PROCESS",
+    "TRIGMON_TRIGDATA",
+    "TRIGMON_USERDATA",
+    "TRIGMON_ENVDATA",
+    "TRIGMON_OCCASION",
+    "TRIGMON_RUN",
+    "TRIGMON_TMC",
+    "CREDENTIALS_DIRECTORY",
+)
+"""The variables that each run has for itself: those of :func:`environment`, and the keeper's."""
+
 
 def split_words(text: str, where: str) -> list[str]:
     """Returns ``text`` split as by a shell. Raises LaunchError, naming ``where``, when a quote is left open.

@@ -18,6 +18,7 @@ from typing import Any
 
 from trigmon.keeper import protocol
 from trigmon.launch import capabilities
+from trigmon.launch.arguments import OF_ONE_RUN
 from trigmon.launch.launch_plan import LaunchError, LaunchPlan
 from trigmon.launch.users import account
 from trigmon.log import is_the_journal, logger
@@ -85,11 +86,16 @@ class Keeper:
         self._send("keep", run=run_id, lease_s=lease_s)
 
     def warm(self, argv: list[str], environment: Mapping[str, str]) -> None:
-        """Starts a fork server in the keeper, or keeps it. Raises KeeperGone."""
+        """Starts a fork server of Spark's jobs in the keeper, or keeps it. Raises KeeperGone."""
         self._send("warm", argv=argv, environment=dict(environment))
 
+    def warm_interpreter(self, plan: LaunchPlan, environment: Mapping[str, str]) -> None:
+        """Keeps the warm interpreter of runs with such plans, from now on. Raises KeeperGone."""
+        directory = plan.working_directory or str(Path.cwd())
+        self._send("warm", environment=dict(environment), working_directory=directory, interpreter=_interpreter(plan))
+
     def cool(self) -> None:
-        """Ends the keeper's fork server; the processes that it forked run on. Raises KeeperGone."""
+        """Ends the keeper's fork server of Spark's jobs; the processes that it forked run on. Raises KeeperGone."""
         self._send("cool")
 
     def close(self, *, for_good: bool = True) -> None:
@@ -160,7 +166,7 @@ class Keepers:
     def __init__(self, directory: Path, name: str, launcher: str = protocol.PROCESS) -> None:
         self.name = name
         self._directory = directory
-        self._launcher = launcher
+        self.launcher = launcher
         self._known: dict[str, Keeper] = {}
         self._made_at = -_NOT_SOONER_S
         self._spawned: list[int] = []
@@ -187,7 +193,7 @@ class Keepers:
         if name in self._known or not name:
             return self._known.get(name)
         keeper = self._answering(name)
-        if keeper is None and self._launcher == protocol.SYSTEMD:
+        if keeper is None and self.launcher == protocol.SYSTEMD:
             keeper = self._made(name)
             try:
                 keeper.wait_for_hello()
@@ -202,7 +208,7 @@ class Keepers:
         """Returns the keeper behind the socket of this name; tries again while its parent starts a successor."""
         until = time.monotonic() + _COMES_BACK_S
         while (link := protocol.connected(self._directory, name)) is not None:
-            keeper = Keeper(name, link, self._launcher)
+            keeper = Keeper(name, link, self.launcher)
             try:
                 keeper.wait_for_hello()
             except KeeperGone:
@@ -235,7 +241,7 @@ class Keepers:
 
     def _made(self, name: str) -> Keeper:
         argv = [sys.executable, "-m", "trigmon.keeper.main", name]
-        if self._launcher == protocol.SYSTEMD:
+        if self.launcher == protocol.SYSTEMD:
             argv.append(str(self._directory.absolute().parent / "runs"))
         with protocol.listen(self._directory, name) as listener, _log_file(self._directory / f"{name}.log") as log_fd:
             with capabilities.inherited():
@@ -246,7 +252,7 @@ class Keepers:
         if link is None:
             raise OSError(f"the socket of the keeper {name} has gone")
         log.info("keeper started", keeper=name, pid=pid)
-        return Keeper(name, link, self._launcher)
+        return Keeper(name, link, self.launcher)
 
 
 @contextmanager
@@ -274,6 +280,8 @@ def _extras(plan: LaunchPlan, lease_s: float) -> dict[str, Any]:
     extras: dict[str, Any] = {"lease_s": lease_s} if lease_s else {}
     if plan.fork:
         extras["fork"] = plan.fork
+    if plan.interpreter:
+        extras["interpreter"] = _interpreter(plan)
     if plan.user:
         extras["user"] = _identity(plan.user)
     limits = {"memory_mib": plan.memory_limit_mib, "cpu_s": plan.cpu_limit_s, "open_files": plan.open_files_limit}
@@ -282,6 +290,10 @@ def _extras(plan: LaunchPlan, lease_s: float) -> dict[str, Any]:
     if plan.secrets:
         extras["secrets"] = plan.secrets
     return extras
+
+
+def _interpreter(plan: LaunchPlan) -> dict[str, Any]:
+    return {"argv": plan.interpreter, "modules": plan.modules, "without": OF_ONE_RUN}
 
 
 def _identity(name: str) -> dict[str, Any]:

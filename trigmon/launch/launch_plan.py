@@ -45,8 +45,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The exact execution: argument list, additions to the environment, working directory ("": the monitor's own).
 
-    ``fork`` are the words by which a fork server runs the same, [] where none can. ``session`` is the Spark Connect
-    session in which it works; the server's address is added when the server is ready.
+    ``fork`` are the words by which a fork server runs the same, [] where none can. ``interpreter`` is Python with its
+    options, where that server is a warm interpreter, which imports ``modules`` in advance. ``session`` is the Spark
+    Connect session in which it works; the server's address is added when the server is ready.
     ``user`` is the user it runs as ("": the monitor's own). A limit of 0 is none: memory in MiB, processor time in
     seconds, open files. ``secrets`` are files by the names under which the program finds them.
     """
@@ -55,6 +56,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     working_directory: str = ""
     fork: list[str] = []
+    interpreter: list[str] = []
+    modules: list[str] = []
     session: Session | None = None
     user: str = ""
     memory_limit_mib: int = 0

@@ -19,9 +19,12 @@ from trigmon.launch.launch_plan import STDERR, LaunchError, LaunchPlan, Lead, Or
 from trigmon.launch.permissions import Grants
 from trigmon.mq.attributes import Process
 from trigmon.rules.runs import check_program
+from trigmon.rules.runs.python_words import program_at
 from trigmon.rules.runs.shell_text import PARAMETERS, script
 
 _TAIL = 8192
+# What a program needs to connect and to open a queue.
+_ALWAYS_WARM = ("trigmon.client.address", "trigmon.client.reconnectable", "trigmon.client.triggered")
 
 
 def arguments(order: Order) -> list[str]:
@@ -105,7 +108,7 @@ class ProcessLauncher:
             environment=variables | words.environment(order),
             working_directory=directory,
         )
-        return self._grants.completed(plan, order.process)
+        return self._grants.completed(_warm(plan, order.process), order.process)
 
     def _variables(self, process: Process) -> dict[str, str]:
         """Returns the variables of the definition, with those of its virtual environment. Raises LaunchError."""
@@ -134,6 +137,15 @@ class ProcessLauncher:
 
     def tend(self) -> None:
         """Returns at once: there is nothing to do."""
+
+
+def _warm(plan: LaunchPlan, process: Process) -> LaunchPlan:
+    """Returns the plan with the warm interpreter that the definition asks for."""
+    at = program_at(plan.argv) if process.warm_interpreter and not process.shell else 0
+    if not at:
+        return plan
+    modules = [*_ALWAYS_WARM, *process.warm_modules.split()]
+    return replace(plan, interpreter=plan.argv[:at], fork=plan.argv[at:], modules=modules)
 
 
 def environment(plan: LaunchPlan) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from trigmon.keeper import protocol
 from trigmon.launch import unix
 from trigmon.launch.keeper_client import Keeper, KeeperGone, Keepers
 from trigmon.launch.launch_plan import LaunchPlan, Order
@@ -82,6 +83,11 @@ class LaunchRequests:
     def time_limit_s(self, child: Child) -> float:
         """Returns how long a run may take, in seconds (0: no limit)."""
         return child.order.process.time_limit_s or self._limits.time_limit_s
+
+    def expect(self, plan: LaunchPlan) -> None:
+        """Announces runs with such a plan. Raises KeeperGone, OSError when no keeper can be started."""
+        if plan.interpreter and not plan.user and self._keepers.launcher == protocol.PROCESS:
+            self.ask_keeper(lambda keeper: keeper.warm_interpreter(plan, unix.environment(plan)))
 
     # -- the keepers ----------------------------------------------------------------------------------------
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from trigmon.keeper import run_directory
-from trigmon.launch.keeper_client import Keeper, Keepers
-from trigmon.launch.launch_plan import Launcher
+from trigmon.launch.keeper_client import Keeper, KeeperGone, Keepers
+from trigmon.launch.launch_plan import Launcher, LaunchError
 from trigmon.monitor.child_process import Child, Limits
 from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.launch_requests import LaunchRequests
@@ -27,6 +28,7 @@ from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.run_termination import RunTermination
 from trigmon.monitor.spark_servers.progress_poller import ProgressPoller
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
+from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Caps
 from trigmon.mq.run import Run, RunState
 
@@ -138,6 +140,13 @@ class Programs:
         self._children.add(child)
         self._children.find_later(child)
         self.wake()
+
+    def expect(self, processes: list[Process]) -> None:
+        """Announces runs of these processes to the keeper, which keeps their interpreters warm."""
+        for process in processes:
+            with suppress(LaunchError, OSError, KeeperGone):  # a start says why, and another announcement comes
+                self._requests.expect(self._starter.expected(process))
+                self.wake()
 
     def ask_keeper(self, request: Callable[[Keeper], None]) -> None:
         """Calls ``request`` with this monitor's keeper. Raises KeeperGone, OSError when no keeper can be started."""

@@ -16,8 +16,9 @@ from trigmon.monitor.child_process import Limits, now_ms
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.reconnection import LinkDown
 from trigmon.monitor.trigger_plan import process_for, startable
+from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Caps
-from trigmon.mq.descriptors import pack_tm
+from trigmon.mq.descriptors import TriggerMessage, pack_tm
 from trigmon.mq.errors import MQError
 from trigmon.mq.run import Run, read_run, whole_trigger
 
@@ -103,6 +104,19 @@ class Starter:
             address=self._address,
             occasion=run.origin.occasion,
         )
+
+    def expected(self, process: Process) -> LaunchPlan:
+        """Returns the plan of any run of this process. Raises LaunchError, OSError."""
+        trigger = TriggerMessage(
+            q_name="",
+            process_name=process.name,
+            appl_type=process.appl_type,
+            appl_id=process.appl_id,
+            env_data=process.env_data,
+            user_data=process.user_data,
+        )
+        order = Order(run_id="", q_mgr_name=self._q_mgr_name, trigger=trigger, process=process, address=self._address)
+        return self._launchers[process.appl_type].plan(order)
 
     def planned(self, run: Run) -> tuple[Order, LaunchPlan] | None:
         """Returns the order and the launch plan of a run; None where it cannot start.

@@ -112,6 +112,19 @@ def warm_masters(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return masters
 
 
+def warm_programs(rows: Iterable[Mapping[str, Any]]) -> dict[str, Process]:
+    """Returns the programs with WARM(YES), by the process's name."""
+    attributes = ATTRIBUTES[ObjectType.PROCESS]
+    found = {}
+    for row in rows:
+        if row.get("warm_interpreter", "no") != "no":
+            values = {
+                name: attributes[name].read(value, row["name"]) for name, value in row.items() if name in attributes
+            }
+            found[row["name"]] = Process(name=row["name"], **values)
+    return {name: process for name, process in found.items() if process.appl_type == ApplType.UNIX}
+
+
 def startable(trigger: TriggerMessage, appl_types: Collection[int]) -> DeadLetter | None:
     """Returns None, or 267 where the application type is none of those that this monitor can start."""
     if trigger.appl_type in appl_types:

@@ -26,6 +26,7 @@ from trigmon.monitor.trigger_plan import (
     read_trigger,
     startable,
     warm_masters,
+    warm_programs,
 )
 from trigmon.monitor.undeliverable import put_dead_letter
 from trigmon.mq.calls import Backout, Display, GetMany, NewRuns, Open, RecordRuns
@@ -146,13 +147,18 @@ class Watcher:
             self._expect_at = time.monotonic() + _EXPECT_S
 
     def _expect(self) -> None:
-        """Announces the Spark Connect servers that the queues served here will need: they take long to become warm."""
-        masters = warm_masters(self._rows(ObjectType.PROCESS.name))
-        if masters:
+        """Announces what the queues served here will need, and what takes time to become warm.
+
+        These are Spark Connect servers and warm interpreters.
+        """
+        processes = list(self._rows(ObjectType.PROCESS.name))
+        masters, programs = warm_masters(processes), warm_programs(processes)
+        started = set()
+        if masters or programs:
             queues = self._rows(ObjectType.QLOCAL.name)
             started = {row["process_name"] for row in queues if row["initiation_q_name"] == self._initiation_q}
-            masters = {name: master for name, master in masters.items() if name in started}
-        self._programs.warm.expect(masters.values())
+        self._programs.warm.expect([master for name, master in masters.items() if name in started])
+        self._programs.expect([process for name, process in programs.items() if name in started])
 
     def _rows(self, object_type: str) -> Iterator[dict[str, Any]]:
         return all_rows(self._link.call, Display(object_type=object_type))

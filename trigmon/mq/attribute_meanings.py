@@ -61,6 +61,8 @@ MEANINGS = {
     "secrets": "Names of files that the program finds in $CREDENTIALS_DIRECTORY.",
     "working_directory": "The directory in which the program runs: an absolute path, in a file also one from there.",
     "virtualenv": "A virtual environment: its bin comes first in PATH, and VIRTUAL_ENV names it. Not for Spark.",
+    "warm_interpreter": "Whether runs of python FILE or python -m MODULE are forked from an interpreter that is kept.",
+    "warm_modules": "With WARM(YES): modules that are imported in advance, words; trigmon's client always is.",
     "spark_start": "How the job starts: a spark-submit of its own, in a server that is kept warm (CONNECT), or by a"
     " cluster's REST address.",
     "spark_isolation": "With CONNECT: whether a run shares the server's process, or has one of its own.",

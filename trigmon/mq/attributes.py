@@ -357,6 +357,8 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     secrets: Annotated[str, Attribute("SECRETS", length=1024, ours=True)] = ""
     working_directory: Annotated[str, Attribute("WORKDIR", length=1024, ours=True)] = ""
     virtualenv: Annotated[str, Attribute("VIRTENV", length=1024, ours=True)] = ""
+    warm_interpreter: Annotated[YesNo, Attribute("WARM", words=_words(YesNo), ours=True)] = YesNo.NO
+    warm_modules: Annotated[str, Attribute("WARMMODS", length=1024, ours=True)] = ""
     spark_start: Annotated[SparkStart, Attribute("SPKSTART", words=_words(SparkStart), ours=True)] = SparkStart.SUBMIT
     spark_isolation: Annotated[SparkIsolation, Attribute("SPKISOL", words=_words(SparkIsolation), ours=True)] = (
         SparkIsolation.SESSION

@@ -375,6 +375,18 @@ def placeholder_in_a_path(given: Definitions) -> Iterator[Found]:
             yield Found(ObjectType.PROCESS, process.name, words, f"ALTER PROCESS({_q(process.name)}) {without}")
 
 
+def warm_interpreter_without_effect(given: Definitions) -> Iterator[Found]:
+    """Yields processes with WARM(YES) and RUNAS, and with WARMMODS and no WARM(YES)."""
+    for process in given.processes.values():
+        if process.warm_interpreter and process.run_as:
+            found, remedy = f"WARM(YES) RUNAS({process.run_as})", "WARM(NO)"
+        elif process.warm_modules and not process.warm_interpreter:
+            found, remedy = f"WARM(NO) WARMMODS({_text(process.warm_modules)})", "WARMMODS(' ')"
+        else:
+            continue
+        yield Found(ObjectType.PROCESS, process.name, found, f"ALTER PROCESS({_q(process.name)}) {remedy}")
+
+
 def spark_driver_open(given: Definitions) -> Iterator[Found]:
     """Yields Spark drivers without a secret, or local ones that listen beyond loopback."""
     for process in given.processes.values():
@@ -418,6 +430,8 @@ RULES: dict[Rule, str] = {
     " SHELL(YES) runs the text by sh -c, as MQ's monitor does.",
     placeholder_in_a_path: "A queue may be called .. or /ETC/PASSWD, and trigger data is any text: the path may lead"
     " out of its directory. As a word of its own the program can make a file's name of it.",
+    warm_interpreter_without_effect: "Every run is executed and none is forked: another user's programs never are, and"
+    " without WARM(YES) no modules are imported in advance.",
     spark_driver_open: "A program that reaches its ports runs code as its user, without a password. A cluster's"
     " own secret must be known to Spark on all of its machines.",
 }

@@ -18,12 +18,14 @@ from trigmon.mq.errors import AttrValueError
 from trigmon.rules.runs import check_spark
 from trigmon.rules.runs.check_spark import SECRET_NAME
 from trigmon.rules.runs.code_words import PLACEHOLDER, code_from_outside
+from trigmon.rules.runs.python_words import program_at
 from trigmon.rules.runs.shell_text import for_a_shell, without_ampersand
 
 _CHOSEN_BY_OTHERS = re.compile(r"\{(queue|trigdata)\}")
 
 # As useradd(8) allows, and directories on a network: capitals, dots, a realm. No number: 0 would be root.
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]*\$?")
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _MQTMC2 = "{tmc}"
 NOT_FROM_OUTSIDE = (
     "words in which no placeholder, and not the MQTMC2, is a program, its options or its script, also behind a wrapper "
@@ -130,8 +132,27 @@ def faults(process: Process) -> Iterator[tuple[str, str]]:
         yield "shell", "no with APPLTYPE(SPARK): spark-submit runs the file, no shell does"
     if process.virtualenv and process.appl_type == ApplType.SPARK:
         yield "virtualenv", "blank with APPLTYPE(SPARK): PYSPARK_PYTHON in its environment names the Python of a job"
+    if process.warm_interpreter and (wanted := _warm(process)):
+        yield "warm_interpreter", wanted
     if not any(name.startswith("spark_") for name in found):
         yield from check_spark.contradictions(process)
+
+
+def _warm(process: Process) -> str:
+    """Returns what is to be instead of WARM(YES), where a process could never be forked."""
+    if process.appl_type == ApplType.SPARK:
+        return "no with APPLTYPE(SPARK): SPKSTART(CONNECT) is what keeps Spark warm"
+    if process.shell:
+        return "no with SHELL(YES): a shell would run Python"
+    try:
+        words = split_words(process.appl_id)
+    except ValueError:
+        return ""  # reported already
+    if not words or program_at(words):
+        return ""
+    return (
+        "no, or APPLICID python FILE or python -m MODULE: python, python3 or a path of it, and the file or the module"
+    )
 
 
 def _in_shell(process: Process, name: str) -> str:
@@ -164,7 +185,9 @@ def check_process(process: Process, named: Collection[str]) -> None:
     whole = any(name.startswith("spark_") or name == "appl_id" for name in named)
     for name, wanted in faults(process):
         is_of_words = bool({"tmc_argument", "shell"} & {*named}) and name in ("appl_id", "env_data")
-        if name in named or "appl_type" in named or is_of_words or (whole and name.startswith("spark_")):
+        is_of_python = name == "warm_interpreter" and bool({"appl_id", "shell"} & {*named})
+        is_named = name in named or "appl_type" in named
+        if is_named or is_of_words or is_of_python or (whole and name.startswith("spark_")):
             mqsc = ATTRIBUTES[ObjectType.PROCESS][name].mqsc
             value = ATTRIBUTES[ObjectType.PROCESS][name].write(getattr(process, name))
             raise AttrValueError(f"PROCESS({process.name}) {mqsc}({value}): {name} must be {wanted}")
@@ -220,11 +243,17 @@ def _secrets(text: str) -> str:
     return ""
 
 
+def _modules(text: str) -> str:
+    wrong = [word for word in text.split() if not _MODULE.fullmatch(word)]
+    return f"names of modules divided by blanks, not {wrong[0]!r}" if wrong else ""
+
+
 _OURS: dict[str, Callable[[str], str]] = {
     "working_directory": _directory,
     "run_as": _user,
     "secrets": _secrets,
     "virtualenv": _directory,
+    "warm_modules": _modules,
     "spark_conf": _settings,
     "spark_arguments": _plain,
     **check_spark.CHECKS,

@@ -1,6 +1,6 @@
 """The fork server: a Python process that has imported all that a Spark Connect job needs, and forks a process a job.
 
-``python -m trigmon.spark.warm.job_fork_server`` with a stream socket of the keeper as its standard input. It sends
+``python -m trigmon.spark.warm.job_fork_server N``, where N is the descriptor of a stream socket of the keeper. It sends
 ``{"ready": true}`` when its imports are done. For each job the keeper sends one byte with four descriptors: a file with
 the order (JSON: ``argv``, whose first word is the script, ``environment``, ``working_directory``, and ``mark``, a file
 that the job's process makes when it begins), stdout, stderr, and a pipe. The answer is ``{"pid": N}`` or
@@ -143,10 +143,8 @@ def _reseed() -> None:
 
 def main() -> int:
     """Runs the server, and in each forked process its job. Returns the exit status."""
-    link = socket.socket(fileno=os.dup(0))
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    link = socket.socket(fileno=int(sys.argv[1]))
+    link.set_inheritable(False)
     warm_up()
     link.sendall(b'{"ready": true}\n')
     job = serve(link)
