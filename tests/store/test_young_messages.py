@@ -3,6 +3,7 @@
 import pytest
 
 from tests.worlds import World
+from trigmon.journal import journal
 from trigmon.mq.calls import Backout, Clear, Commit, Get, PutMany, Reserve
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption
@@ -104,6 +105,29 @@ def test_they_survive_a_crash_and_a_restart(world, end):
     getattr(world, end)()
     handle = world.open("Q", IN)
     assert [world.did(Get(handle=handle)).data for _ in range(7)] == [b"%d" % number for number in range(1, 8)]
+
+
+@pytest.mark.parametrize("end", ["crash", "restart", "idle and crash", "full journal", "full disk"])
+def test_a_queue_that_kept_up_all_the_time_loses_no_turn(world, end, monkeypatch):
+    handle = world.open("Q", IN)
+    world.put("Q")
+    world.did(Get(handle=handle))
+    world.store.idle()
+    if end == "full journal":
+        monkeypatch.setattr(journal, "SIZE", journal.FIRST_SIZE)
+    world.store.turns.is_short = end == "full disk"
+    seen = statements(world)
+    for number in range(500):
+        world.put("Q", b"%d" % number * 20)
+        world.did(Get(handle=handle))
+    assert "full" in end or [statement for statement in seen if "message" in statement] == []
+    if end == "idle and crash":
+        world.store.idle()
+    (world.restart if end == "restart" else world.crash)()
+    assert world.queue_depth("Q") == 0
+    world.put("Q")
+    world.crash()
+    assert world.queue_depth("Q") == 1
 
 
 class TestAnUndo:

@@ -144,6 +144,10 @@ class DurableTurns:
         """Commits and syncs the database: nothing in the journal is needed any more."""
         self.end_call()
         self._write_rows()
+        if self._has_unsettled:
+            self.begin()  # also turns that touched no row have their number in the database
+        if not self.is_open and not self._is_unsynced:
+            return
         number = self._synced(self.journal.number + 1)
         self._last.set_turn(number)
         self.journal.restart(number)
@@ -164,10 +168,14 @@ class DurableTurns:
 
     def rest(self) -> None:
         """Settles the database, and moves its log into the file."""
-        if self.is_open or self.journal.entries or self.journal.number != self._settled:
+        if self.is_open or self._has_unsettled:
             self.settle()
         if self.log.pages:
             self.log.checkpoint()
+
+    @property
+    def _has_unsettled(self) -> bool:
+        return bool(self.journal.entries) or self.journal.number != self._settled
 
     def end_replay(self, number: int) -> None:
         """Commits what was replayed, up to this turn. The journal is still needed: :meth:`settle` makes it durable.
