@@ -232,3 +232,19 @@ def test_a_start_on_damage_repairs_and_then_replays(world, tmp_path):
     store.open("QM1", 0)
     store.close()
     assert b"in the journal" in bodies(files)
+
+
+def test_the_clock_s_state_is_kept_with_turns_that_touch_no_row(world):
+    handle = world.open("Q", IN)
+    world.put("Q")
+    world.did(Get(handle=handle))
+    world.store.idle()
+    world.qm._kept_ms = -5000  # it is kept each second
+    world.qm.clock.kept = lambda: "later"
+    world.put("Q")
+    world.store.abandon()
+    store = SqliteStore(world.directory)
+    assert store.kept_time() == "later"
+    store.abandon()
+    world.sessions.clear()
+    world._start()

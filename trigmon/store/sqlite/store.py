@@ -133,7 +133,7 @@ class SqliteStore(RowStore):
 
     def keep_time(self, text: str, *, must: bool = False) -> bool:
         """See the port."""
-        if must:
+        if must or self._journal.entries:
             self.turns.begin()
         if self.turns.is_open:
             self._run_sql(sql.SET_META, ("own_time", text))
