@@ -1,5 +1,7 @@
 """The format of the journal: what a valid record is, and where a journal ends."""
 
+from zlib import crc32
+
 import pytest
 
 from trigmon.journal import journal as records
@@ -89,3 +91,12 @@ class TestATail:
         whole = journal(1, 2, 3, durable=2)
         at = len(journal(1)) + 40
         assert [r.number for r in tail_of(whole[:at] + b"!!" + whole[at + 2 :], 2).records] == [3]
+
+
+def test_without_the_sum_of_the_entries_a_torn_record_would_be_taken(monkeypatch):
+    monkeypatch.setattr(records, "crc32", lambda data, start=0: 0 if b"entries" in bytes(data) else crc32(data, start))
+    whole = journal(1, 2)
+    torn = whole[:-20] + bytes(20)
+    assert numbers(torn) == [1, 2]
+    monkeypatch.undo()
+    assert numbers(journal(1, 2)[:-20] + bytes(20)) == [1]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pytest
 
-from trigmon.journal import journal as records
 from trigmon.mq.calls import Call
 from trigmon.mq.replies import Reply
 from trigmon.qmgr.manager import Answer, QueueManager
@@ -46,21 +45,6 @@ def _always(synchronous: str, number: int) -> Callable[[Patches], None]:
 def _journal_without_sync(patches: Patches) -> None:
     """A turn is answered when its record is written, and not when it is durable."""
     patches.setattr(VfsJournalFile, "sync", lambda self: None)
-
-
-def _torn_record_is_taken(patches: Patches) -> None:
-    """A record counts though its entries do not match their sum: what they hold is taken as far as it can be read."""
-    right = records._record_at
-
-    def record_at(data: bytes, at: int, salt: int) -> records.Record | None:
-        found = right(data, at, salt)
-        if found is None and at + records.HEAD_SIZE <= len(data):
-            _, length, number, durable, _ = records._HEAD.unpack_from(data, at)
-            begin = at + records.HEAD_SIZE
-            found = records.Record(number, durable, data[begin : begin + length])
-        return found
-
-    patches.setattr(records, "_record_at", record_at)
 
 
 def _empty_before_the_sync(patches: Patches) -> None:
@@ -196,7 +180,6 @@ MUTANTS = (
     Mutant("synchronous NORMAL", _always("NORMAL", 1), "power cuts", "unreadable"),
     Mutant("synchronous OFF", _always("OFF", 0), "power cuts", "unreadable"),
     Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
-    Mutant("a torn record is taken", _torn_record_is_taken, "power cuts", ""),
     Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "power cuts", ""),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),
