@@ -331,7 +331,7 @@ class TestWhatItHadCommitted:
         """It costs no sync, nor a write, of the member's own store; killed, the member still tells its outcome."""
         member = Member("sqlite", tmp_path, group)
         defined(member)
-        log = tmp_path / f"{sqlite_store.FILE_NAME}-wal"
+        log = tmp_path / f"{sqlite_store.FILE_NAME}-turns"
         for unit in range(1, 5):
             written = log.read_bytes()
             member.put("Q", b"m", unit)
