@@ -5,11 +5,13 @@ import signal
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from tests.daemons import define
 from trigmon.console.top import Top
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
 from trigmon.mq.calls import Pause, Pauses, Runs, Status
+from trigmon.rules.attention import Attention
 
 SIZE = (100, 30)
 PATIENCE_S = 120
@@ -190,10 +192,38 @@ def test_a_pause_of_a_process_or_of_everything_is_ended_from_its_finding(machine
     machine.qm.call(Pause(what=what, name=name, reason="a release"))
 
     async def act(it):
-        await it.choose("attention", f"paused {name or what}")
+        await it.choose("attention", f"paused {what} {name or what}")
         await it.press("r")
         await it.until(lambda: it.shows("nothing"))
         assert machine.qm.call(Pauses()).rows == []
+
+    console(machine.daemon, act)
+
+
+def test_a_pause_of_a_queue_and_of_a_process_of_one_name_are_two_findings_each_ended_by_itself(machine):
+    machine.queue("GOOD", "GOOD")
+    for what in ("process", "queue"):
+        machine.qm.call(Pause(what=what, name="GOOD", reason="a release"))
+
+    async def act(it):
+        await it.choose("attention", "paused process GOOD")
+        await it.choose("attention", "paused queue GOOD")
+        await it.press("r")
+        await it.until(lambda: len(machine.qm.call(Pauses()).rows) == 1)
+        assert [row["what"] for row in machine.qm.call(Pauses()).rows] == ["process"]
+        await it.choose("attention", "paused process GOOD")
+        await it.press("r")
+        await it.until(lambda: it.shows("nothing"))
+
+    console(machine.daemon, act)
+
+
+def test_two_findings_of_one_kind_and_object_are_both_shown(machine):
+    async def act(it):
+        server = Attention("spark_server", "local[2]", "it ended", "look", what="server")
+        it.app.overview = replace(it.app.overview, attention=[server, server])
+        it.app._show()
+        assert len({row.key for row in it.app.query_one("#attention")._shown}) == 2
 
     console(machine.daemon, act)
 
@@ -229,7 +259,7 @@ def test_explain_and_logs_are_shown_until_they_are_left(machine):
 
     async def act(it):
         machine.qm.put("BROKEN", b"one")
-        await it.choose("attention", "failing BROKEN")
+        await it.choose("attention", "failing queue BROKEN")
         await it.press("e")
         text = await it.text()
         assert "A put on BROKEN with priority 0 would" in text
@@ -249,7 +279,7 @@ def test_dead_letters_are_shown_and_so_is_what_was_put_aside(machine):
     machine.qm.put("ASIDE", b"a bad one")
 
     async def act(it):
-        await it.choose("attention", "put_aside ASIDE")
+        await it.choose("attention", "put_aside queue ASIDE")
         await it.press("d")
         text = await it.text()
         assert text.startswith("1 on ASIDE") and "a bad one" in text

@@ -122,7 +122,7 @@ def test_what_a_person_paused(ledger, what, name):
     take_trigger_messages(ledger)
     ledger.did(Pause(what=what, name=name, reason="the database is down"), "operator")
     (item,) = items(ledger)
-    assert (item["kind"], item["name"]) == ("paused", name or "everything")
+    assert (item["kind"], item["what"], item["name"]) == ("paused", what, name or "everything")
     assert "the database is down" in item["text"]
     ledger.did(Resume(what=what, name=name), "operator")
     assert found(ledger) == [("stuck", "Q")]
@@ -296,6 +296,7 @@ def test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it(ledge
     ledger.did(Controls(monitor="m:1", lost_servers=[lost]), "monitor")
     (item,) = items(ledger)
     assert (item["kind"], item["name"], item["since_ms"]) == ("spark_server", "local[2]", 77)
+    assert item["what"] == "server"
     assert item["text"] == "the Spark Connect server of m:1 ended 3 times: it ended"
     assert item["last_line"] == "java.lang.OutOfMemoryError"
     ledger.did(Controls(monitor="m:1"), "monitor")

@@ -43,4 +43,6 @@ def top(every_s: float) -> None:
 
     with invocation().connected():
         pass  # a queue manager that is not there is an error of this command, and not of the screen
-    Top(connected, every_s).run()
+    console = Top(connected, every_s)
+    console.run()
+    click.get_current_context().exit(console.return_code or 0)

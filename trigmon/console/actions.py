@@ -8,7 +8,7 @@ from typing import Any
 
 from trigmon.client.connection import Connection
 from trigmon.mq.attributes import ATTRIBUTES
-from trigmon.mq.calls import CancelRun, DeadLetters, Display, Pause, Pauses, Resume, Runs, Status
+from trigmon.mq.calls import CancelRun, DeadLetters, Display, Pause, Resume, Runs, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
@@ -29,13 +29,11 @@ def pause(qm: Connection, q_name: str, reason: str) -> str:
     return f"{q_name} is paused; what runs goes on"
 
 
-def resume(qm: Connection, name: str) -> str:
-    """Ends the pause of a queue, a process or everything, or what the breaker holds.
+def resume(qm: Connection, what: str, name: str) -> str:
+    """Ends the pause of a queue, a process or everything (``what``), or what the breaker holds.
 
-    Raises MQError, CommandFailed where the queue is not paused.
+    Raises MQError, CommandFailed where it is not paused.
     """
-    paused = [row["what"] for row in qm.ask(Pauses(), Listing).rows if (row["name"] or row["what"]) == name]
-    what = paused[0] if paused else "queue"
     qm.call(Resume(what=what, name="" if what == "everything" else name))
     return f"{name} is resumed"
 

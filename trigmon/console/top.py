@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,6 +22,7 @@ from trigmon.console.overview import Memory, Overview, read_overview
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
 from trigmon.console.top_tables import Row, Table
 from trigmon.mq.errors import MQError
+from trigmon.rules.attention import Attention
 
 Answer = TypeVar("Answer")
 Connect = Callable[[], Connection]
@@ -30,10 +32,11 @@ _STALE_S = 5.0
 
 
 class Subject(NamedTuple):
-    """What the cursor is on: a queue or another named object, and a run where there is one."""
+    """What the cursor is on: a queue or another named object (``what``), and a run where there is one."""
 
     name: str
     run_id: str = ""
+    what: str = "queue"
 
 
 class Top(App[None]):
@@ -165,12 +168,12 @@ class Top(App[None]):
         self._static("#heading").update(heading)
         findings = [
             Row(
-                f"{item.kind} {item.name}",
+                key,
                 cells.attention_cells(item, it.now_ms, width),
                 "red" if cells.is_urgent(item) else "",
-                Subject(item.name),
+                Subject(item.name, what=item.what),
             )
-            for item in it.attention
+            for key, item in zip(_keys(it.attention), it.attention, strict=True)
         ]
         nothing = [Row("", ["nothing", "", "", ""], "", Subject(""))]
         self._table("#attention").fill(findings or nothing, width)
@@ -255,7 +258,7 @@ class Top(App[None]):
     def action_resume(self) -> None:
         """Ends the pause, or what the breaker holds."""
         if it := self._subject():
-            self._begin(lambda qm: actions.resume(qm, it.name))
+            self._begin(lambda qm: actions.resume(qm, it.what, it.name))
 
     def _question(
         self, question: str, act: Callable[[str], Callable[[Connection], str]], *, wants_text: bool = True
@@ -265,3 +268,14 @@ class Top(App[None]):
                 self._begin(act(text))
 
         self.push_screen(QuestionScreen(question, wants_text=wants_text), answered)
+
+
+def _keys(findings: list[Attention]) -> list[str]:
+    """Returns a key for each finding, with a number from the second on where several are of one object."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for item in findings:
+        key = f"{item.kind} {item.what} {item.name}"
+        seen[key] += 1
+        keys.append(key if seen[key] == 1 else f"{key} {seen[key]}")
+    return keys

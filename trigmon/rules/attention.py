@@ -38,6 +38,7 @@ URGENT = frozenset(KINDS[: KINDS.index("old")])
 class Attention(msgspec.Struct, frozen=True):
     """One thing that needs attention: one of KINDS, and the name of its object.
 
+    ``what`` is that object: queue, process, everything or server; blank where the name is.
     ``since_ms`` is 0 where it is not recorded. ``last_line`` is the last line of what a failed run wrote on its
     standard error, or the error of the newest dead letter.
     """
@@ -48,6 +49,7 @@ class Attention(msgspec.Struct, frozen=True):
     remedy: str
     since_ms: int = 0
     last_line: str = ""
+    what: str = "queue"
 
 
 class Newest(msgspec.Struct, frozen=True):
@@ -80,18 +82,20 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
     disk = manager.disk
     if not manager.are_puts_allowed:
         text = "puts are refused: the disk is nearly full (2192)"
-        yield Attention("disk", "", text, "make room: gets go on, and puts come back by themselves")
+        yield Attention("disk", "", text, "make room: gets go on, and puts come back by themselves", what="")
     elif disk is not None and disk.free_bytes < 2 * disk.reserve_bytes:
         free, reserve = disk.free_bytes >> 20, disk.reserve_bytes >> 20
         text = f"{free} MiB are free on the disk; with {reserve} MiB puts are refused"
-        yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve")
+        yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve", what="")
     for monitor, servers in manager.lost_servers().items():
         for server in servers:
             text = f"the Spark Connect server of {monitor} ended {server.times} times: {server.why}"
             remedy = (
                 "trigmon runs list --state held; the monitor's log has its errors, connect in the settings its memory"
             )
-            yield Attention("spark_server", server.master, text, remedy, server.since_ms, server.last_line)
+            yield Attention(
+                "spark_server", server.master, text, remedy, server.since_ms, server.last_line, what="server"
+            )
     explained = {each.name for each in known}
     for name, put_ms in lies.oldest_ms.items():
         activity = manager.activity.of(name, 0)
@@ -106,9 +110,8 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
 
 def database_waits(about: str) -> Attention:
     """Returns the finding where a member of a group answers nothing but that it waits for its database (2345)."""
-    return Attention(
-        "database", "", f"no call is answered: {about}", "make the database answer; the member goes on by itself"
-    )
+    remedy = "make the database answer; the member goes on by itself"
+    return Attention("database", "", f"no call is answered: {about}", remedy, what="")
 
 
 def last_line(run: Run) -> str:
@@ -137,7 +140,7 @@ def _paused(facts: WorldFacts) -> Iterator[Attention]:
     for pause in facts.pauses:
         if not pause.is_breaker:
             how = f"trigmon {pause.what} resume {pause.name}" if pause.name else "trigmon queue resume --all"
-            yield Attention("paused", pause.name or pause.what, sentence(pause), how, pause.since_ms)
+            yield Attention("paused", pause.name or pause.what, sentence(pause), how, pause.since_ms, what=pause.what)
 
 
 def _unread(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:

@@ -10,7 +10,7 @@ import pytest
 from tests.console.web.populated import DEADQ
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.mq.calls import DeadLetters, Delete, Display
+from trigmon.mq.calls import DeadLetters, Delete, Display, Pause, Pauses, Resume
 from trigmon.mq.replies import Listing, Sifted
 
 
@@ -41,6 +41,19 @@ def test_a_queue_is_paused_with_a_reason_and_resumed(actor, qm):
     fields = actor.get("/queues/PLAIN").fields("/actions/resume-queue")
     assert "PLAIN is resumed" in followed(actor, actor.post("/actions/resume-queue", fields)).plain
     assert not qm.explain("PLAIN").values["pauses"]
+
+
+def test_to_resume_a_queue_ends_no_pause_of_a_process_of_that_name(actor, qm):
+    define(qm, "SAME")
+    define(qm, "SAME", "PROCESS", appl_id="true", tmc_argument="no")
+    for what in ("process", "queue"):
+        qm.call(Pause(what=what, name="SAME", reason="upkeep"))
+    fields = actor.get("/queues/SAME").fields("/actions/resume-queue")
+    assert actor.post("/actions/resume-queue", fields).status == 303
+    assert [row["what"] for row in qm.ask(Pauses(), Listing).rows if row["name"] == "SAME"] == ["process"]
+    again = actor.post("/actions/resume-queue", fields)
+    assert (again.status, "queue SAME is not paused" in again.plain) == (409, True)
+    qm.call(Resume(what="process", name="SAME"))
 
 
 def test_what_was_done_is_shown_once(actor):

@@ -15,7 +15,7 @@ from tests.waiting import until
 from trigmon.console.overview import read_overview
 from trigmon.console.web.overview_page import shown_queues
 from trigmon.console.web.queue_page import read_queue
-from trigmon.mq.calls import Delete, RecordRun
+from trigmon.mq.calls import Delete, Pause, RecordRun, Resume
 
 
 def events(web, path, wanted, **headers):
@@ -189,6 +189,21 @@ def test_the_runs_are_counted_by_hour_and_filtered(reader, populated):
     assert "0 ok, 0 failed" in old
     assert "None." in old
     assert reader.get("/runs?day=nonsense&before=nonsense").status == 200
+
+
+def test_a_finding_about_no_queue_is_no_link(reader, populated):
+    with populated.daemon.connect() as qm:
+        define(qm, "ONLYP", "PROCESS", appl_id="true", tmc_argument="no")
+        qm.call(Pause(what="process", name="ONLYP", reason="upkeep"))
+        try:
+            page = until(lambda: it if "ONLYP" in (it := reader.get("/")).text else None)
+        finally:
+            qm.call(Resume(what="process", name="ONLYP"))
+    assert "/queues/ONLYP" not in page.text
+    part = page.text[page.text.index('id="part-attention"') : page.text.index('id="part-running"')]
+    links = re.findall(r'href="([^"]*)"', part)
+    assert "/queues/FAILS" in links
+    assert {reader.get(link).status for link in links} == {200}
 
 
 def test_dead_letters_are_grouped_by_queue_and_error(reader):

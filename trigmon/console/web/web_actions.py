@@ -50,7 +50,7 @@ async def resume_queue(request: Request) -> Response:
 
     def act(qm: Connection, fields: dict[str, str]) -> tuple[str, str]:
         name = fields.get("queue", "")
-        return queue_path(name), actions.resume(qm, name)
+        return queue_path(name), actions.resume(qm, "queue", name)
 
     return await _acted(request, act)
 
