@@ -66,6 +66,12 @@ def test_a_forwarded_port_may_have_another_number(reader, host):
     assert reader.ask("GET", "/runs", Cookie=reader.cookie, Host=host).status == 200
 
 
+def test_the_address_that_is_printed_is_the_one_it_listens_on(populated, web_of):
+    web = web_of(populated.daemon, "--listen", "localhost:0")
+    assert web.host.startswith("127.0.0.1:")
+    assert web.get("/").status == 200
+
+
 def test_a_further_name_is_let_in_with_a_cookie_for_tls_alone(populated, web_of):
     web = web_of(populated.daemon, "--host", "mq.example")
     answer = web.ask("GET", f"/?token={web.token}", Host="mq.example")

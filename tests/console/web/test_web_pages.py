@@ -7,6 +7,7 @@ import re
 import socket
 from urllib.parse import quote
 
+import pytest
 from msgspec.structs import replace
 
 from tests.console.web.populated import DEADQ
@@ -189,6 +190,13 @@ def test_the_runs_are_counted_by_hour_and_filtered(reader, populated):
     assert "0 ok, 0 failed" in old
     assert "None." in old
     assert reader.get("/runs?day=nonsense&before=nonsense").status == 200
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "1970-01-01", "1970-01-02", "9998-12-31", "9999-12-31"])
+def test_a_day_that_has_no_begin_or_end_is_none(reader, day):
+    page = reader.get(f"/runs?day={day}")
+    assert page.status == 200
+    assert (f">{day}</option>" in page.text) == ("1970-01-01" < day < "9999")
 
 
 def test_a_finding_about_no_queue_is_no_link(reader, populated):

@@ -19,6 +19,8 @@ from trigmon.mq.run import WENT_WRONG, read_run
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9998, 12, 31)
+"""Days whose begin and end are moments: milliseconds from 1 on."""
 ROWS = 50
 MOST_LOOKED_AT = 4096
 """So many records are looked through for one page of the list."""
@@ -90,11 +92,12 @@ async def runs_page(request: Request) -> Response:
 
 
 def _day(text: str) -> str:
-    """Returns a day as text of ISO 8601; "" for what is none."""
+    """Returns a day as text of ISO 8601; "" for what is none, or not between FIRST_DAY and LAST_DAY."""
     try:
-        return date.fromisoformat(text).isoformat()
+        day = date.fromisoformat(text)
     except ValueError:
         return ""
+    return day.isoformat() if FIRST_DAY <= day <= LAST_DAY else ""
 
 
 def read_runs(qm: Connection, wanted: Filter) -> RunsView:

@@ -47,8 +47,9 @@ def listening_at(address: str) -> Listening:
     except OSError as error:
         link.close()
         raise OSError(error.errno, error.strerror, address) from None
-    shown = f"[{host}]" if family == socket.AF_INET6 else host
-    return Listening(link, f"http://{shown}:{link.getsockname()[1]}")
+    bound, number = link.getsockname()[:2]  # a name such as localhost may have further addresses
+    shown = f"[{bound}]" if family == socket.AF_INET6 else bound
+    return Listening(link, f"http://{shown}:{number}")
 
 
 def _is_loopback(host: str) -> bool:
