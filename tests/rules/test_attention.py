@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
-from trigmon.mq.calls import Alter, Close, Controls, Get, LostServer, Pause, Put, Resume, Status
+from trigmon.mq.calls import Alter, Close, Controls, Get, LostServer, Pause, Put, QueueStatus, Resume, Status
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
@@ -111,7 +111,9 @@ def test_a_queue_that_the_breaker_holds(ledger):
     take_trigger_messages(ledger)
     (item,) = items(ledger)
     assert (item["kind"], item["name"], item["since_ms"]) == ("held", "Q", ledger.clock.now())
-    assert "trigmon queue resume Q" in item["remedy"]
+    assert item["remedy"] == "trigmon runs logs --queue Q, then trigmon queue resume Q"
+    (row,) = ledger.did(QueueStatus(q_name="Q"), "operator").rows
+    assert (row["held"], row["paused"].startswith("queue Q held since ")) == (True, True)
     ledger.did(Resume(what="queue", name="Q"), "operator")
     assert ("held", "Q") not in found(ledger)
 
@@ -124,6 +126,8 @@ def test_what_a_person_paused(ledger, what, name):
     (item,) = items(ledger)
     assert (item["kind"], item["what"], item["name"]) == ("paused", what, name or "everything")
     assert "the database is down" in item["text"]
+    (row,) = ledger.did(QueueStatus(q_name="Q"), "operator").rows
+    assert (row["held"], "the database is down" in row["paused"]) == (False, True)
     ledger.did(Resume(what=what, name=name), "operator")
     assert found(ledger) == [("stuck", "Q")]
 
@@ -218,6 +222,17 @@ def test_a_held_queue_is_shown_with_the_last_line_of_its_last_run(ledger):
     take_trigger_messages(ledger)
     (item,) = [each for each in items(ledger) if each["kind"] == "held"]
     assert item["last_line"] == "two"
+
+
+def test_a_queue_held_because_its_program_cannot_start_names_the_process_and_no_logs(ledger):
+    ledger.process(retry=0, breaker=1)
+    ledger.put("Q")
+    take_trigger_messages(ledger)
+    run_id, _ = ledger.come()
+    ledger.change(run_id, state="failed", why="no program pythn on PATH", end_ms=78)
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"]) == ("held", "Q")
+    assert item["remedy"] == "trigmon process show P, then trigmon queue resume Q"
 
 
 def test_messages_that_wait_are_stuck_since_the_oldest_was_put(ledger):

@@ -16,7 +16,7 @@ LEAST_WIDTH = 100
 LONGEST_FINDING = 4
 """Lines of one finding."""
 _WORDS = {"could_not_start": "no start", "no_monitor": "no monitor", "dead_letters": "dead", "put_aside": "aside"}
-_WORDS |= {"nearly_full": "full", "disk_near": "disk", "spark_server": "spark"}
+_WORDS |= {"nearly_full": "near full", "disk_near": "disk", "spark_server": "spark"}
 _OUTCOMES = {"could_not_start": "no start", "cancelled": "ended"}
 
 
@@ -151,7 +151,7 @@ def _rate(a_minute: float | None) -> str:
 
 def _trigger(row: QueueRow) -> str:
     if row.paused:
-        return "PAUSED" if "paused by" in row.paused else "HELD"
+        return "HELD" if row.held else "PAUSED"
     return f"{row.trigger_type} {row.trigger_control}" if row.process_name else "-"
 
 

@@ -59,6 +59,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
     trigger_control: str
     process_name: str
     paused: str
+    held: bool
     running: int
     last_run_ms: int
     last_outcome: str
@@ -243,6 +244,7 @@ def _queues(
                 trigger_control=row["trigger_control"],
                 process_name=row["process_name"],
                 paused=row["paused"],
+                held=row["held"],
                 running=of_queue.get(name, 0),
                 last_run_ms=ended.last_ms,
                 last_outcome=ended.last_outcome,

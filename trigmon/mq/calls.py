@@ -321,10 +321,10 @@ class QueueStatus(Call, frozen=True, array_like=True, kw_only=True, tag="queue_s
 
     A row has name, description, usage, definition_type, current_q_depth, max_q_depth, open_input_count,
     open_output_count, uncommitted_msgs; when the oldest message was put and how long ago (oldest_ms, oldest_age_s; 0:
-    there is none); trigger_control, trigger_type, process_name and paused (a sentence; blank where it is not); and
-    what went through it, as counted by this queue manager since since_ms, since_s seconds ago:
-    puts, gets, high_q_depth, last_put_ms, last_get_ms; and how long got messages had been there, in microseconds, of
-    late and over a longer time (q_time_short_us, q_time_long_us; -1: none was got).
+    there is none); trigger_control, trigger_type, process_name, paused (a sentence; blank where it is not) and held
+    (true where the breaker holds it); and what went through it, as counted by this queue manager since since_ms,
+    since_s seconds ago: puts, gets, high_q_depth, last_put_ms, last_get_ms; and how long got messages had been there,
+    in microseconds, of late and over a longer time (q_time_short_us, q_time_long_us; -1: none was got).
     """
 
     q_name: str = "*"

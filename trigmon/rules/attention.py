@@ -131,8 +131,10 @@ def span(ms: float) -> str:
 def _held(facts: WorldFacts) -> Iterator[Attention]:
     for pause in facts.pauses:
         if pause.is_breaker:
-            remedy = f"trigmon runs logs --queue {pause.name}, then trigmon queue resume {pause.name}"
-            line = last_line(facts.last_runs.get(pause.name, NO_RUN))
+            last = facts.last_runs.get(pause.name, NO_RUN)
+            logs = f"trigmon runs logs --queue {pause.name}"
+            look = f"trigmon process show {last.trigger.process_name}" if last.is_unstartable else logs
+            remedy, line = f"{look}, then trigmon queue resume {pause.name}", last_line(last)
             yield Attention("held", pause.name, f"nothing is started: {pause.reason}", remedy, pause.since_ms, line)
 
 

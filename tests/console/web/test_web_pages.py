@@ -214,6 +214,19 @@ def test_a_finding_about_no_queue_is_no_link(reader, populated):
     assert {reader.get(link).status for link in links} == {200}
 
 
+def test_a_queue_is_held_or_paused_whatever_the_reason_says(reader, populated):
+    with populated.daemon.connect() as qm:
+        qm.call(Pause(what="queue", name="PLAIN", reason="a file held since noon"))
+        try:
+            page = until(lambda: it if "a file held since noon" in (it := reader.get("/")).text else None)
+            shown = {row.name: row for row in read_overview(qm).queues}
+        finally:
+            qm.call(Resume(what="queue", name="PLAIN"))
+    assert "PLAIN paused 12" in page.plain
+    assert "FAILS held 1" in page.plain
+    assert (shown["PLAIN"].held, shown["FAILS"].held) == (False, True)
+
+
 def test_dead_letters_are_grouped_by_queue_and_error(reader):
     page = reader.get("/dead-letters").plain
     assert f"{DEADQ} 3 messages" in page
