@@ -147,7 +147,7 @@ class TestAnUndo:
 
     def test_takes_back_what_came(self, world):
         store, young = self.begin(world)
-        young._add(next(iter(young._puts.values())).__class__("Q", 99, 0, True, MessageDescriptor(), b"new"))
+        young.keep(next(iter(young._puts.values())).__class__("Q", 99, 0, True, MessageDescriptor(), b"new"))
         assert self.data(young) == [b"1", b"2", b"new"]
         store.undo()
         assert self.data(young) == [b"1", b"2"]

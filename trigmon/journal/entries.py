@@ -78,7 +78,7 @@ def _plain(kind: type[JournalChange]) -> _Form:
 _Added = tuple[str, int, int, bool, MessageDescriptor, bytes, int, int, bool, bool]
 
 
-def _added(change: c.AddMessage) -> _Added:
+def _added(change: c.AddMessage, unit_id: int) -> _Added:
     return (
         change.q_name,
         change.number,
@@ -87,7 +87,7 @@ def _added(change: c.AddMessage) -> _Added:
         change.descriptor,
         change.data,
         change.expires_ms,
-        change.unit_id,
+        unit_id,
         change.is_held,
         change.on_backout,
     )
@@ -145,7 +145,7 @@ def _write_run(run_id: str, run: str, ended_ms: int, before: str | None) -> c.Wr
 
 
 FORMS: dict[type[JournalChange], _Form] = {
-    c.AddMessage: _Form(_added, _Added, lambda *values: c.AddMessage(*values)),
+    c.AddMessage: _Form(lambda change: _added(change, change.unit_id), _Added, lambda *values: c.AddMessage(*values)),
     c.TakeMessage: _Form(
         lambda change: (_ref(change.message), change.unit_id),
         tuple[Ref, int],
@@ -202,6 +202,7 @@ FORMS: dict[type[JournalChange], _Form] = {
     SetMeta: _plain(SetMeta),
 }
 """The closed list: each change that a store writes to rows."""
+_PUT = c.AddMessage.__name__
 _NAMES = {kind: kind.__name__ for kind in FORMS}
 _BY_NAME = {kind.__name__: form for kind, form in FORMS.items()}
 
@@ -230,6 +231,11 @@ class Entries:
         """Adds a change."""
         kind = type(change)
         _encode_into((_NAMES[kind], FORMS[kind].values(change)), self._encoded, -1)
+        self._count += 1
+
+    def add_committed(self, put: c.AddMessage) -> None:
+        """Adds a put of a unit of work as a committed message."""
+        _encode_into((_PUT, _added(put, 0)), self._encoded, -1)
         self._count += 1
 
     def cut(self, place: tuple[int, int]) -> None:

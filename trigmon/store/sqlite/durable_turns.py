@@ -12,6 +12,7 @@ from collections.abc import Callable
 from trigmon.journal.entries import JournalChange
 from trigmon.journal.journal import Journal
 from trigmon.rules.model.change import SYNCED, VOLATILE, Durability
+from trigmon.rules.model.changes import AddMessage
 from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.checksums import SET_TURN
 from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
@@ -98,6 +99,11 @@ class DurableTurns:
     def add(self, change: JournalChange) -> None:
         """Adds a change that was written to rows."""
         self.journal.add(change)
+        self._waiting += 1
+
+    def add_committed(self, put: AddMessage) -> None:
+        """Adds a put of a unit of work that commits."""
+        self.journal.entries.add_committed(put)
         self._waiting += 1
 
     def end(self) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from msgspec.structs import replace
 
 from trigmon.journal.entries import SetMeta
 from trigmon.journal.journal import Journal
@@ -349,11 +348,13 @@ def _add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) ->
     """Adds the puts of a unit of work: with rows as uncommitted ones, or (0) as committed messages."""
     if unit_id:
         _add_rows(store, puts, unit_id)
+        for put in puts:
+            store.turns.add(put)
+        return
     for put in puts:
-        added = put if unit_id else replace(put, unit_id=0)
-        if not unit_id and not store._young.takes(added):
-            _add_rows(store, (added,), 0)
-        store.turns.add(added)
+        if not store._young.keep(put):
+            _add_rows(store, (put,), 0)
+        store.turns.add_committed(put)
 
 
 def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:

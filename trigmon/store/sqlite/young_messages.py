@@ -49,9 +49,9 @@ class YoungMessages:
     def takes(self, change: c.AnyChange) -> bool:
         """Returns whether the change is done without rows; if not, the rows that it needs are written."""
         if isinstance(change, c.AddMessage):
-            return self._add(change)
+            return not change.unit_id and self.keep(change)
         if isinstance(change, c.RemoveMessage) and change.message.number in self._puts:
-            self._steps.append(_Step(went=(self._pop(change.message.number),)))
+            self._note(_Step(went=(self._pop(change.message.number),)))
             return True
         if isinstance(change, c.TakeMessage) and change.message.number in self._puts:
             self._write((self._pop(change.message.number),))
@@ -59,15 +59,20 @@ class YoungMessages:
             self.write_all()
         return False
 
-    def _add(self, put: c.AddMessage) -> bool:
-        if put.unit_id or put.descriptor.group_id != NO_ID or len(put.data) > MOST_BYTES:
+    def keep(self, put: c.AddMessage) -> bool:
+        """Returns whether a message that is committed is kept; if not, it needs a row."""
+        if put.descriptor.group_id != NO_ID or len(put.data) > MOST_BYTES:
             return False
         if len(self._puts) >= MOST or self._size + len(put.data) > MOST_BYTES:
             self.write_all()
         self._puts[put.number] = put
         self._size += len(put.data)
-        self._steps.append(_Step(came=put.number))
+        self._note(_Step(came=put.number))
         return True
+
+    def _note(self, step: _Step) -> None:
+        if self._is_call_undoable():
+            self._steps.append(step)
 
     def write_all(self) -> None:
         """Writes the rows of all."""
@@ -79,8 +84,7 @@ class YoungMessages:
 
     def _write(self, puts: Sequence[c.AddMessage]) -> None:
         self._add_rows(puts)
-        if self._is_call_undoable():
-            self._steps.append(_Step(went=puts))
+        self._note(_Step(went=puts))
 
     def mark(self) -> None:
         """Begins a call."""
