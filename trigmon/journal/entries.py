@@ -22,6 +22,8 @@ from trigmon.rules.model.stored_messages import StoredMessage
 _OUTSIDE_GROUPS = MessageDescriptor()
 _ARRAY = b"\xdd"
 """MessagePack's mark of an array whose length follows in four bytes."""
+_ENTRY_SIZE = 200
+"""Bytes of an entry without its message's content, about."""
 _encode_into = msgspec.msgpack.Encoder().encode_into
 _decode = msgspec.msgpack.decode
 
@@ -202,50 +204,58 @@ FORMS: dict[type[JournalChange], _Form] = {
     SetMeta: _plain(SetMeta),
 }
 """The closed list: each change that a store writes to rows."""
-_PUT = c.AddMessage.__name__
 _NAMES = {kind: kind.__name__ for kind in FORMS}
 _BY_NAME = {kind.__name__: form for kind, form in FORMS.items()}
 
 
 class Entries:
-    """The entries of the turn so far, encoded."""
+    """The entries of the turn so far. They are encoded when the record is written: a turn may do without one."""
 
     def __init__(self) -> None:
-        self._encoded = bytearray()
-        self._count = 0
+        self._changes: list[tuple[JournalChange, int]] = []
+        self._content = 0
 
     def __bool__(self) -> bool:
-        return self._count > 0
+        return bool(self._changes)
 
     @property
     def size(self) -> int:
-        """Returns the bytes of :meth:`encoded`."""
-        return 5 + len(self._encoded)
+        """Returns about how many bytes they will have."""
+        return _ENTRY_SIZE * len(self._changes) + self._content
 
     @property
     def place(self) -> tuple[int, int]:
         """Returns where the next entry begins, for :meth:`cut`."""
-        return len(self._encoded), self._count
+        return len(self._changes), self._content
 
     def add(self, change: JournalChange) -> None:
         """Adds a change."""
-        kind = type(change)
-        _encode_into((_NAMES[kind], FORMS[kind].values(change)), self._encoded, -1)
-        self._count += 1
+        if isinstance(change, c.AddMessage):
+            self._add(change, change.unit_id)
+        else:
+            self._changes.append((change, 0))
 
     def add_committed(self, put: c.AddMessage) -> None:
         """Adds a put of a unit of work as a committed message."""
-        _encode_into((_PUT, _added(put, 0)), self._encoded, -1)
-        self._count += 1
+        self._add(put, 0)
+
+    def _add(self, put: c.AddMessage, unit_id: int) -> None:
+        self._changes.append((put, unit_id))
+        self._content += len(put.data)
 
     def cut(self, place: tuple[int, int]) -> None:
         """Removes the entries from this place on: their changes were undone."""
-        size, self._count = place
-        del self._encoded[size:]
+        count, self._content = place
+        del self._changes[count:]
 
     def encoded(self) -> bytes:
         """Returns all of them, as a record holds them."""
-        return b"".join((_ARRAY, self._count.to_bytes(4, "big"), self._encoded))
+        encoded = bytearray(_ARRAY + len(self._changes).to_bytes(4, "big"))
+        for change, unit_id in self._changes:
+            kind = type(change)
+            values = _added(change, unit_id) if isinstance(change, c.AddMessage) else FORMS[kind].values(change)
+            _encode_into((_NAMES[kind], values), encoded, -1)
+        return bytes(encoded)
 
     def clear(self) -> None:
         """Begins anew."""

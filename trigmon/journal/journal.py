@@ -204,13 +204,14 @@ class Journal:
 
     def _write_record(self) -> bool:
         begin = self._at or HEADER_SIZE
-        end = begin + HEAD_SIZE + self.entries.size
+        entries = self.entries.encoded()
+        end = begin + HEAD_SIZE + len(entries)
         try:
             if end > self._size and not self._grow(end):
                 return False
             if not self._at:
                 self._salt = self._new_salt()
-            data = record(self.number + 1, self.durable, self.entries.encoded(), self._salt)
+            data = record(self.number + 1, self.durable, entries, self._salt)
             if not self._at:
                 data = header(self._salt) + data
             self._is_empty = False

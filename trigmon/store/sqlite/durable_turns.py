@@ -23,6 +23,10 @@ MOST_BYTES = 4 << 20
 """So many bytes of volatile changes may wait for their record."""
 
 
+LARGE_TURN = 1 << 20
+"""Bytes."""
+
+
 class DurableTurns:
     """The transaction, the journal and the log of one database.
 
@@ -126,7 +130,9 @@ class DurableTurns:
 
     def _make_durable(self, *, is_synced: bool) -> None:
         self.lasts = VOLATILE
-        if self.is_short or not self.journal.write(is_synced=is_synced):
+        # A large turn is written once, to the database: the journal saves the sync of many small ones.
+        is_large = self.journal.entries.size > LARGE_TURN
+        if self.is_short or is_large or not self.journal.write(is_synced=is_synced):
             self.settle()
         elif is_synced:
             self._last.set_turn(self.journal.number)
