@@ -16,6 +16,10 @@ from prometheus_client.samples import Sample
 from trigmon.console.metrics.exposition import families, text
 from trigmon.console.metrics.metric_table import METRICS, QMGR, QUEUE
 from trigmon.console.metrics.snapshot import QmgrStatus, QueueFigures, Snapshot
+from trigmon.mq.run import RunState, new_run
+from trigmon.rules.attention import KINDS, URGENT
+from trigmon.rules.model.events import PoisonKept, PoisonMoved
+from trigmon.rules.runs.outcome import outcome_word
 
 ROOT = Path(__file__).parents[3]
 ALERTS = yaml.safe_load((ROOT / "config" / "prometheus" / "alerts.yaml").read_text())
@@ -62,6 +66,40 @@ def test_a_histogram_is_asked_for_by_its_parts_and_a_counter_for_its_rate():
             kind = TABLE[name].kind
             assert kind != "histogram" or re.search(rf"rate\({name}_bucket", expression), title
             assert kind != "counter" or re.search(rf"(rate|increase)\({name}\b", expression), title
+
+
+POISON = {PoisonMoved("Q", to, b"", 1).name for to in ("Q2", "")} | {PoisonKept.name}
+VALUES = {
+    "kind": set(KINDS),
+    "event": POISON,
+    "outcome": {outcome_word(new_run(state=state, exit_status=1)) for state in RunState}
+    | {outcome_word(new_run(state=RunState.EXITED, exit_status=0))},
+}
+OF_ITS_OWN = {"disk": "TrigmonPutsRefused"}
+"""The urgent kinds with an alert of their own."""
+
+
+@pytest.mark.parametrize(("title", "expression"), EXPRESSIONS)
+def test_a_label_value_that_is_asked_for_is_one_that_there_is(title, expression):
+    for label, values in re.findall(r'\b(kind|event|outcome)=~?"([^"$]*)"', expression):
+        for value in values.split("|"):
+            assert any(re.fullmatch(value, each) for each in VALUES[label]), (title, value)
+
+
+def test_each_urgent_kind_and_each_end_of_poison_has_an_alert():
+    rules = {rule["alert"]: rule["expr"] for rule in RULES}
+    assert set(OF_ITS_OWN.values()) <= rules.keys()
+    asked = re.search(r'kind=~"([^"]*)"', rules["TrigmonNothingStarted"])[1]
+    assert {kind for kind in KINDS if re.fullmatch(asked, kind)} == URGENT - OF_ITS_OWN.keys()
+    asked = re.search(r'event=~"([^"]*)"', rules["TrigmonDeadLetters"])[1]
+    assert all(re.fullmatch(asked, each) for each in POISON)
+
+
+def test_each_kind_of_finding_has_a_series():
+    status = {"attention": [{"kind": kind} for kind in KINDS]}
+    snapshot = Snapshot(q_mgr_name="QM1", qmgr_status=QmgrStatus.RUNNING, status=status)
+    found = {labels["kind"]: value for labels, value in TABLE["trigmon_attention"].values(snapshot)}
+    assert found == dict.fromkeys(KINDS, 1)
 
 
 def test_an_alert_says_what_and_what_helps_and_how_bad_it_is():

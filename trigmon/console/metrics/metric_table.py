@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 from trigmon.console.metrics.snapshot import NONE, PLATFORM, REST, Snapshot
 from trigmon.mq.names import is_object_name
+from trigmon.rules.attention import KINDS
 
 Labelled = Iterable[tuple[dict[str, str], Any]]
 Values = Callable[[Snapshot], Labelled]
 
 QMGR = ("qmgr", "platform", "description")
 QUEUE = ("qmgr", "queue", "usage", "description", "cluster", "platform")
-ATTENTION = ("disk", "held", "no_monitor", "failing", "stuck", "dead_letters", "put_aside", "nearly_full", "paused")
-"""The kinds of what trigmon status lists as needing attention."""
 
 
 class Metric(NamedTuple):
@@ -131,7 +130,7 @@ def _in_progress(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
 
 def _attention(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
     found = [each["kind"] for each in snapshot.status["attention"]]
-    return (((kind,), found.count(kind)) for kind in ATTENTION)
+    return (((kind,), found.count(kind)) for kind in KINDS)
 
 
 def _pauses(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
