@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -17,7 +19,7 @@ from tests.console.metrics.exported import Exported, Scrape, free_port
 from tests.daemons import Daemon, define
 from tests.server.test_monitor_child import is_alive
 from tests.waiting import until
-from trigmon.console.metrics.exporter import MOST_AT_ONCE
+from trigmon.console.metrics.exporter import MOST_AT_ONCE, SLOW_CLIENT_S
 from trigmon.mq.calls import Pause
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -100,6 +102,40 @@ def test_clients_that_say_nothing_take_up_a_few_threads_and_not_more(exported):
     finally:
         for each in idle:
             each.close()
+
+
+def test_clients_that_send_a_byte_now_and_then_do_not_keep_a_probe_out(exported):
+    dribbling = [socket.create_connection(("127.0.0.1", exported.port)) for _ in range(MOST_AT_ONCE)]
+    try:
+        until(lambda: exported.page("healthz")[0] == 0)
+
+        def is_let_in():
+            for each in dribbling:
+                with suppress(OSError):
+                    each.send(b"G")
+            return exported.page("healthz")[0] == 200
+
+        until(is_let_in, timeout_s=10 * SLOW_CLIENT_S)
+    finally:
+        for each in dribbling:
+            each.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        *((host, 200) for host in ("127.0.0.1:1", "127.0.0.1", "[::1]:1", "[::1]", "localhost", "LOCALHOST:1")),
+        *((host, 421) for host in ("evil.example", "evil.example:9157", "127.0.0.1.evil.example", "[")),
+    ],
+)
+def test_a_request_for_another_host_is_misdirected(alone, host, status):
+    request = Request(f"http://127.0.0.1:{alone.port}/healthz", headers={"Host": host})
+    try:
+        with urlopen(request, timeout=60) as answer:
+            found = answer.status
+    except HTTPError as error:
+        found = error.code
+    assert found == status
 
 
 # -- a queue manager that does not answer

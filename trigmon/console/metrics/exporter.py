@@ -15,9 +15,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -31,6 +33,7 @@ log = logger()
 CONNECT_S, CALL_S = 2.0, 5.0
 """So long connecting and one call may take: a scrape ends before Prometheus gives it up after 10 s."""
 SLOW_CLIENT_S = 10.0
+"""So long a client may take to send its request, and to read the answer."""
 STOP_S = 0.1
 """So long it takes at most until an exporter that is asked to stop stops."""
 MOST_AT_ONCE = 16
@@ -151,9 +154,33 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SLOW_CLIENT_S
     server_version, sys_version = "trigmon", ""
 
+    def setup(self) -> None:
+        """Sets the deadline of the whole request: ``timeout`` begins anew with each byte."""
+        super().setup()
+        self._deadline = threading.Timer(SLOW_CLIENT_S, self._cut)
+        self._deadline.daemon = True
+        self._deadline.start()
+
+    def _cut(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def parse_request(self) -> bool:
+        """Reads the headers. The answer has no deadline but its own: a scrape may wait for another one."""
+        is_read = super().parse_request()
+        self._deadline.cancel()
+        return is_read
+
+    def finish(self) -> None:
+        """Ends the deadline with the request."""
+        self._deadline.cancel()
+        super().finish()
+
     def do_GET(self) -> None:
-        """Answers with the page, or 404."""
+        """Answers with the page, 404, or 421."""
         page = _PAGES.get(self.path.partition("?")[0])
+        if not _is_ours(self.headers.get("Host", "")):
+            page = _misdirected_page
         try:
             status, kind, body = page(self.server.reader) if page else (404, PLAIN, b"/metrics, /healthz or /readyz\n")
         except Exception:
@@ -170,6 +197,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Logs nothing: there is a scrape every few seconds."""
+
+
+def _is_ours(host: str) -> bool:
+    """Returns whether a Host is an address or localhost: any other name may be one that a web page points here."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or bool(ip_address(name))
+    except ValueError:
+        return False
+
+
+def _misdirected_page(_reader: Reader) -> tuple[int, str, bytes]:
+    return 421, PLAIN, b"the Host is to be an IP address or localhost\n"
 
 
 def _ready_page(reader: Reader) -> tuple[int, str, bytes]:
