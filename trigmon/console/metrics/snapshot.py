@@ -70,7 +70,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     q_mgr_name: str
     qmgr_status: QmgrStatus
-    why: str = ""
     version: str = ""
     status: dict[str, Any] = {}
     statistics: dict[str, Any] = {}
@@ -99,7 +98,7 @@ def take_snapshot(
             snapshot = _answered(qm, selection)
     except MQError as error:
         status = QmgrStatus.QUIESCING if error.reason in _STOPPING else QmgrStatus.UNREACHABLE
-        snapshot = Snapshot(q_mgr_name=q_mgr_name, qmgr_status=status, why=str(error))
+        snapshot = Snapshot(q_mgr_name=q_mgr_name, qmgr_status=status)
     servers = list(_servers(directory)) if directory is not None else []
     return msgspec.structs.replace(snapshot, servers=servers, taken_s=time.perf_counter() - began_s)
 
