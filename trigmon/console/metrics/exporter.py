@@ -200,7 +200,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_ours(host: str) -> bool:
-    """Returns whether a Host is an address or localhost: any other name may be one that a web page points here."""
+    """Returns whether a Host is an address or localhost: any other name may be one that a web page points here.
+
+    A probe of HTTP/1.0 names none; a browser always does.
+    """
+    if not host:
+        return True
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or bool(ip_address(name))
