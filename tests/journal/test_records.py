@@ -73,7 +73,7 @@ class TestATail:
         data = journal(3, 4, 5)
         assert [r.number for r in tail_of(data, 2).records] == [3, 4, 5]
         assert [r.number for r in tail_of(data, 4).records] == [5]
-        assert tail_of(data, 9) == ([], "")
+        assert tail_of(data, 9) == ([], "", 5)
 
     def test_ends_at_a_record_that_was_never_synced(self):
         data = header(SALT) + b"".join(record(n, 1, b"x", SALT) for n in (2, 4, 5))
@@ -100,3 +100,10 @@ def test_without_the_sum_of_the_entries_a_torn_record_would_be_taken(monkeypatch
     assert numbers(torn) == [1, 2]
     monkeypatch.undo()
     assert numbers(journal(1, 2)[:-20] + bytes(20)) == [1]
+
+
+def test_a_header_that_is_neither_valid_nor_blank_is_damaged():
+    whole = journal(1, 2)
+    for at in (0, 13, 17):
+        assert tail_of(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :], 0).lost
+    assert tail_of(NO_HEADER + whole[HEADER_SIZE:], 0) == ([], "", 0)

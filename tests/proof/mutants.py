@@ -51,8 +51,8 @@ def _empty_before_the_sync(patches: Patches) -> None:
     """A start empties the journal when all of it is in the database, which is not durable yet."""
     right = DurableTurns.end_replay
 
-    def end_replay(self: DurableTurns, number: int) -> None:
-        right(self, number)
+    def end_replay(self: DurableTurns, number: int, highest: int) -> None:
+        right(self, number, highest)
         self.journal.clear()
 
     patches.setattr(DurableTurns, "end_replay", end_replay)

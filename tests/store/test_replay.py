@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.qmgr.test_stores_agree import Script, batches, large_ends, traffic
@@ -13,8 +14,8 @@ from tests.worlds import World
 from trigmon.journal import journal as journal_module
 from trigmon.journal.journal import NO_HEADER
 from trigmon.mq.calls import Delete, Get, Open
-from trigmon.mq.enums import GetOption, OpenOption
-from trigmon.store.port import StoreLost, UnsupportedVersion
+from trigmon.mq.enums import GetOption, MatchOption, OpenOption
+from trigmon.store.port import StoreBroken, StoreLost, UnsupportedVersion
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import durable_turns
 from trigmon.store.sqlite.checksums import ROWS
@@ -248,3 +249,92 @@ def test_the_clock_s_state_is_kept_with_turns_that_touch_no_row(world):
     store.abandon()
     world.sessions.clear()
     world._start()
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+def dies(*_arguments):
+    raise Killed
+
+
+def killed_before_the_journal_is_empty(files, to, monkeypatch, **how):
+    """Starts a store, and returns its files as a kill leaves them when all is settled and the journal is not empty."""
+    with monkeypatch.context() as patched:
+        patched.setattr(journal_module.Journal, "clear", dies)
+        store = SqliteStore(files, **how)
+        with pytest.raises(Killed):
+            store.open("QM1", 0)
+        left = shutil.copytree(files, to)
+        store.abandon()
+    return left
+
+
+def test_a_start_that_is_killed_before_it_has_emptied_the_journal_takes_nothing_of_it_twice(
+    world, tmp_path, monkeypatch
+):
+    for number in range(10):
+        world.put("Q", b"%d" % number)
+    files = killed(world, tmp_path / "k")
+    path = files / "qm.db-turns"
+    data = path.read_bytes()
+    records = list(journal_module.records_in(data))
+    at = data.index(journal_module.record(records[3].number, records[3].durable, records[3].entries, salt(data)))
+    path.write_bytes(data[:at] + bytes(8) + data[at + 8 :])
+    left = killed_before_the_journal_is_empty(files, tmp_path / "left", monkeypatch, accept_loss=True)
+    found = bodies(left)
+    assert found == [b"%d" % number for number in range(len(found))]
+    assert len(found) < 10
+
+
+def salt(data):
+    found = journal_module.salt_in(data)
+    assert found is not None
+    return found
+
+
+def test_a_damaged_number_of_the_last_turn_does_not_make_a_start_skip_the_journal(world, tmp_path):
+    world.store.idle()
+    world.put("Q", b"in the journal")
+    files = killed(world, tmp_path / "k")
+    db = apsw.Connection(str(files / "qm.db"))
+    db.execute("PRAGMA locking_mode = exclusive").fetchall()
+    db.execute("UPDATE meta SET sum = sum + 1 WHERE key = 'turn'")
+    db.close()
+    with pytest.raises(StoreLost, match="which turns of its journal it has is unknown"):
+        SqliteStore(files)
+    store = SqliteStore(files, accept_loss=True)
+    store.open("QM1", 0)
+    store.close()
+    assert bodies(files) == []
+
+
+def test_a_damaged_header_of_the_journal_is_refused_also_where_the_number_of_the_last_turn_is_old(world, tmp_path):
+    world.store.idle()
+    before = (world.directory / "last_turn").read_bytes()
+    world.put("Q")
+    files = killed(world, tmp_path / "k")
+    (files / "last_turn").write_bytes(before)
+    path = files / "qm.db-turns"
+    data = bytearray(path.read_bytes())
+    data[13] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(StoreLost, match="the header of the journal is damaged"):
+        SqliteStore(files)
+
+
+def test_damage_that_young_messages_meet_when_they_get_rows_ends_the_process_and_a_start_has_them(world, monkeypatch):
+    for number in range(3):
+        world.put("Q", b"%d" % number)
+
+    def many(statement, values):
+        raise apsw.CorruptError("planted")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.store, "many", many)
+        with pytest.raises(StoreBroken):
+            world.do(Get(handle=world.open("Q", IN), correl_id=b"c" * 24, match=MatchOption.CORREL_ID))
+    world.crash()
+    handle = world.open("Q", IN)
+    assert [world.did(Get(handle=handle)).data for _ in range(3)] == [b"0", b"1", b"2"]

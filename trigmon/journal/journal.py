@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
@@ -44,13 +45,18 @@ class Record(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The records behind a number, without a gap, and ``lost``: a text about records that are missing, or empty."""
+    """The records behind a number, without a gap, and ``lost``: a text about records that are missing, or empty.
+
+    ``highest`` is the highest number in the file, 0 for none.
+    """
 
     records: list[Record]
     lost: str = ""
+    highest: int = 0
 
 
-NO_TAIL = Tail([])
+class DamagedHeaderError(Exception):
+    """The file has neither a valid header nor a blank one, which both lie in one sector."""
 
 
 def header(salt: int) -> bytes:
@@ -60,16 +66,20 @@ def header(salt: int) -> bytes:
 
 
 def salt_in(data: bytes) -> int | None:
-    """Returns the salt in the header of a journal; None for an empty one, and for one without a valid header.
+    """Returns the salt in the header of a journal; None for an empty one.
 
-    Raises UnknownVersionError.
+    Raises UnknownVersionError, DamagedHeaderError.
     """
-    if len(data) < HEADER_SIZE or not data.startswith(_MAGIC):
+    if len(data) < HEADER_SIZE or data[:HEADER_SIZE] == NO_HEADER:
         return None
+    if not data.startswith(_MAGIC):
+        raise DamagedHeaderError
     _, version, salt = _HEADER.unpack_from(data)
     if version != VERSION:
         raise UnknownVersionError(f"the journal has version {version}; this trigmon knows {VERSION}")
-    return int(salt) if _SUM.unpack_from(data, _HEADER.size)[0] == crc32(data[: _HEADER.size]) else None
+    if _SUM.unpack_from(data, _HEADER.size)[0] != crc32(data[: _HEADER.size]):
+        raise DamagedHeaderError
+    return int(salt)
 
 
 def record(number: int, durable: int, entries: bytes | bytearray, salt: int) -> bytes:
@@ -79,7 +89,10 @@ def record(number: int, durable: int, entries: bytes | bytearray, salt: int) -> 
 
 
 def records_in(data: bytes) -> Iterator[Record]:
-    """Yields the valid records of a journal in order, and passes over all else. Raises UnknownVersionError."""
+    """Yields the valid records of a journal in order, and passes over all else.
+
+    Raises UnknownVersionError, DamagedHeaderError.
+    """
     salt = salt_in(data)
     at = HEADER_SIZE if salt is not None else len(data)
     while salt is not None and (at := data.find(_MARK, at)) >= 0:
@@ -104,18 +117,18 @@ def tail_of(data: bytes, number: int) -> Tail:
     A record may be missing that was never synced: a power cut may have kept a later write and not this one. So the
     journal ends where a record is missing, and something is lost only if a later record knows that it was durable.
     """
-    last, tail, gap = number, [], False
-    for found in records_in(data):
-        if found.number <= number:
-            continue
-        if not gap and found.number == last + 1:
-            tail.append(found)
-            last = found.number
-            continue
-        gap = True
-        if found.durable > last:
-            return Tail(tail, f"turns {last + 1} to {found.durable} are missing in the journal")
-    return Tail(tail)
+    last, highest, tail, lost = number, 0, [], ""
+    try:
+        for found in records_in(data):
+            highest = max(highest, found.number)
+            if found.number == last + 1 == highest:
+                tail.append(found)
+                last = found.number
+            elif found.number > number and found.durable > last:
+                lost = f"turns {last + 1} to {found.durable} are missing in the journal"
+    except DamagedHeaderError:
+        lost = "the header of the journal is damaged"
+    return Tail(tail, lost, highest)
 
 
 SIZE = 16 << 20
@@ -176,7 +189,9 @@ class Journal:
 
     def clear(self) -> None:
         """Makes the journal empty, durably: nothing in it is needed."""
-        if not self._is_empty:
+        if self._is_empty:
+            return
+        with suppress(JournalFullError):  # the database has all of it, and goes on behind every number of the file
             self._file.write(NO_HEADER, 0)
             self._file.sync()
             self._is_empty = True
@@ -230,6 +245,7 @@ class Journal:
         wanted = max(FIRST_SIZE, self._size)
         while wanted < size:
             wanted *= 2
+        wanted = min(wanted, SIZE)
         self._put(bytes(wanted - self._size), self._size)
         self._size = wanted
         return True

@@ -189,15 +189,17 @@ class DurableTurns:
     def _has_unsettled(self) -> bool:
         return bool(self.journal.entries) or self.journal.number != self._settled
 
-    def end_replay(self, number: int) -> None:
+    def end_replay(self, number: int, highest: int) -> None:
         """Commits what was replayed, up to this turn. The journal is still needed: :meth:`settle` makes it durable.
 
+        The next number is behind ``highest``: a start that is killed before it has emptied the journal leaves records
+        in it that the next one must not take for turns behind its own.
         Also where nothing was replayed: a killed process leaves a database that has all turns and was not synced.
         """
         if self.is_open:
             self._end_transaction(number)
         self._is_unsynced = True
-        self.journal.restart(number)
+        self.journal.restart(highest)
 
     def note_upkeep(self) -> None:
         """Prepares for many writes that no call asked for: they are committed with this turn, without a sync."""

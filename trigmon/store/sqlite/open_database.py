@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from trigmon.journal.journal import NO_TAIL, Record, Tail
+from trigmon.journal.journal import Record, Tail
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import row_sum
@@ -34,11 +34,16 @@ TailOf = Callable[[int], Tail]
 
 
 class Opened(NamedTuple):
-    """The database at this version's schema, the number of its last turn, and the journal's records behind that."""
+    """The database at this version's schema, the number of its last turn, and the journal's records behind that.
+
+    No file has a number behind ``highest``: from there on numbers are given, so that no record left in the journal is
+    ever taken for a later turn.
+    """
 
     db: apsw.Connection
     turn: int
     records: list[Record]
+    highest: int
 
 
 def open_database(
@@ -84,11 +89,17 @@ def _opened(
     db = connect(path, vfs)
     try:
         was_empty = is_empty(db)
-        turn = 0 if was_empty else _turn_of(db, last, tell)
+        known = 0 if was_empty else _turn_of(db, last, tell)
+        turn = last.found.turn if known is None else known
         missing = f"it is empty, and {', '.join(traces)} was left by a queue manager" if was_empty and traces else ""
+        tail = tail_of(turn)
+        if known is None and tail.highest:
+            missing = (
+                missing or "the number of its last turn is damaged, and which turns of its journal it has is unknown"
+            )
         # What a journal changes in a database that is not there any more has nothing to stand on.
-        tail = NO_TAIL if was_empty else tail_of(turn)
-        missing = missing or tail.lost or _missing(db, turn + len(tail.records), salt, last)
+        records = [] if was_empty or known is None else tail.records
+        missing = missing or tail.lost or _missing(db, turn + len(records), salt, last)
         if missing:
             _accept(f"{path}: {missing}", tell, accept_loss)
         if last.is_unreadable or (not last.is_there and turn):
@@ -102,11 +113,11 @@ def _opened(
             raise StoreBroken(f"{path}: {error}") from error  # a full disk can pass
         raise
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    return Opened(db, turn, tail.records)
+    return Opened(db, turn, records, max(turn + len(records), tail.highest, last.found.turn))
 
 
-def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
-    """Returns the number of the last durable turn; if damage has destroyed it, the number in the file last_turn."""
+def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int | None:
+    """Returns the number of the last turn that was committed; None if damage has destroyed it."""
     rows: list[Any]
     try:
         rows = db.execute("SELECT * FROM meta WHERE key = 'turn'").fetchall()
@@ -115,12 +126,12 @@ def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int:
     if not rows:
         if last.found.turn:
             tell(f"the number of the last turn is damaged: its row is missing: {_UNKNOWN}")
-        return last.found.turn
+        return None
     _, turn, checksum = rows[0]
-    if checksum != row_sum("turn", turn):
+    if checksum != row_sum("turn", turn) or not isinstance(turn, int):
         tell(f"the number of the last turn is damaged: {_UNKNOWN}")
-        return last.found.turn
-    return turn if isinstance(turn, int) else last.found.turn
+        return None
+    return turn
 
 
 def _missing(db: apsw.Connection, turn: int, salt: int, last: LastTurn) -> str:

@@ -359,7 +359,10 @@ def _add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) ->
 
 def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
     store.turns.begin()
+    # An error here ends the process: these messages are nowhere but in the journal.
+    before, store.turns.has_written = store.turns.has_written, True
     store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
+    store.turns.has_written = before
 
 
 def _close_files(store: SqliteStore) -> None:

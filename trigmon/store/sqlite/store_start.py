@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
 
-from trigmon.journal.journal import Record, UnknownVersionError
+from trigmon.journal.journal import UnknownVersionError
 from trigmon.store.port import StoreBroken, UnsupportedVersion
 from trigmon.store.sqlite.connection import traces_in
-from trigmon.store.sqlite.open_database import open_database
+from trigmon.store.sqlite.open_database import Opened, open_database
 from trigmon.store.sqlite.replay import replay
 from trigmon.store.sqlite.salvage import WRONG_VALUES, is_damage
 
@@ -36,21 +35,21 @@ def open_and_replay(store: SqliteStore, directory: Path, *, accept_loss: bool) -
     store._use(opened.db)
     store._make_whole(opened.turn, everything=store._last.is_damaged)
     try:
-        _replay(store, opened.turn, opened.records)
+        _replay(store, opened)
     except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
         if not is_damage(error) and not isinstance(error, WRONG_VALUES):
             raise
         roll_back(store)
         store._make_whole(opened.turn, everything=True)
-        _replay(store, opened.turn, opened.records)
+        _replay(store, opened)
 
 
-def _replay(store: SqliteStore, turn: int, records: Sequence[Record]) -> None:
-    """Applies the journal's turns behind this one."""
-    if records:
+def _replay(store: SqliteStore, opened: Opened) -> None:
+    """Applies the journal's turns that the database does not have."""
+    if opened.records:
         store.turns.begin()
-        replay(store, records, store._tell)
-    store.turns.end_replay(turn + len(records))
+        replay(store, opened.records, store._tell)
+    store.turns.end_replay(opened.turn + len(opened.records), opened.highest)
 
 
 def roll_back(store: SqliteStore) -> None:
