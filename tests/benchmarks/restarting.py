@@ -1,6 +1,7 @@
 """A start with a million messages of a kilobyte: from the process's birth to its first answer, and what it weighs.
 
 Compared with a start of the same daemon without messages; the weight is the resident memory behind the first answers.
+The start after a kill has a journal to replay: the puts and gets since the store was synced last.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from trigmon.rules.model.changes import AddMessage, SetDefinition
 from trigmon.store.sqlite.store import SqliteStore
 
 Q, BODY = "MANY", b"x" * 1024
+JOURNALED, UNIT = 10_000, 100
 
 
 class Restarting:
     """Two homes: one queue manager without messages, one with ``many``."""
 
     def __init__(self, home: Path, many: int) -> None:
-        self.daemons = {"no messages": Daemon(home / "none"), f"{many:,} messages": Daemon(home / "many")}
-        for daemon in self.daemons.values():
+        none, filled = Daemon(home / "none"), Daemon(home / "many")
+        self._killed = f"{many:,} messages, after a kill"
+        self.daemons = {"no messages": none, f"{many:,} messages": filled, self._killed: filled}
+        for daemon in (none, filled):
             daemon.home.mkdir(parents=True)
         fill(home / "many" / file_name("QM1"), many)
         self._many = many
@@ -34,6 +38,8 @@ class Restarting:
     def start(self, name: str) -> tuple[float, float]:
         """Milliseconds to the first answer, megabytes resident after a put, a get and a listing."""
         daemon = self.daemons[name]
+        if name == self._killed:
+            self._kill_at_work(daemon)
         began = time.perf_counter()
         daemon.launch()
         while True:
@@ -52,6 +58,17 @@ class Restarting:
         resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
         daemon.stop()
         return took * 1e3, resident / 1024
+
+    def _kill_at_work(self, daemon: Daemon) -> None:
+        """Leaves about ten megabytes in the journal, and as many messages as before."""
+        daemon.start()
+        with trigmon.connect(daemon.address, application="bench") as qm, qm.open(Q, "input_shared", "output") as queue:
+            for _ in range(JOURNALED // UNIT):
+                for _ in range(UNIT):
+                    queue.get(syncpoint=True)
+                queue.put_many([BODY] * UNIT, persistence="persistent", syncpoint=True)
+                qm.commit()
+        daemon.kill()
 
 
 def fill(data: Path, many: int) -> None:
