@@ -88,13 +88,16 @@ class Metrics(SphinxDirective):
 
 
 class RunRecord(SphinxDirective):
-    """Show the states of a run and the fields of its record, each with its comment: ``{run-record}``."""
+    """Show the states of a run, its endings and the fields of its record, with their comments: ``{run-record}``."""
 
     def run(self) -> list[nodes.Node]:
         """Return a section a part, in the order of trigmon/mq/run.py."""
         self.env.note_dependency(run.__file__)
         states = [f"| `{run.RunState[name].value}` | {means} |" for name, means in _commented(run.RunState)]
+        endings = [f"| `{run.Ending[name].value}` | {means} |" for name, means in _commented(run.Ending)]
         text = ["## States", "", "| state | means |", "|---|---|", *states]
+        text += ["", "## Endings", "", "One word for how it ended, in metrics, in `trigmon runs history` and on pages.", ""]
+        text += ["| ending | means |", "|---|---|", *endings]
         for part in (run.Origin, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work):
             rows = [f"| `{name}` | {means} |" for name, means in _commented(part)]
             text += ["", f"## {part.__name__}", "", f"{part.__doc__}", "", "| field | means |", "|---|---|", *rows]

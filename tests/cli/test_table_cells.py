@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 23, 12, 0, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("ago", "shown"),
     [
-        (timedelta(seconds=0.4), "0 s"),
+        (timedelta(seconds=0.4), "400 ms"),
         (timedelta(seconds=89), "89 s"),
         (timedelta(seconds=91), "2 min"),
         (timedelta(minutes=89), "89 min"),
@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 23, 12, 0, 0, tzinfo=UTC)
         (timedelta(hours=37), "2 d"),
         (timedelta(days=400), "400 d"),
         (-timedelta(minutes=5), "in 5 min"),
-        (-timedelta(seconds=0.5), "0 s"),
+        (-timedelta(seconds=0.5), "in 500 ms"),
     ],
 )
 def test_an_age_is_one_number_and_one_unit(ago, shown):

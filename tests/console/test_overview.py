@@ -4,8 +4,9 @@ import msgspec
 
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.console.overview import DAY_MS, HOUR_MS, LATE_MS, Memory, Overview, read_overview
+from trigmon.console.overview import LATE_MS, Memory, Overview, read_overview
 from trigmon.mq.calls import Pause, QueueStatus, RunHistory
+from trigmon.rules.runs.run_history import HOUR_MS, last_24_hours_ms
 
 
 def row(overview, name):
@@ -105,8 +106,8 @@ def counted(hour, runs, outcome="ok"):
 
 def test_hours_that_are_over_are_counted_once_and_leave_after_a_day():
     memory, now = Memory(), 100 * HOUR_MS + LATE_MS + 1
-    assert memory.counted_from(now) == now // HOUR_MS * HOUR_MS - DAY_MS
-    memory.count([counted(76, 1), counted(99, 2, "failed"), counted(100, 4)])
+    assert memory.counted_from(now) == last_24_hours_ms(now) == 77 * HOUR_MS
+    memory.count([counted(77, 1), counted(99, 2, "failed"), counted(100, 4)])
     assert (memory.runs()["Q"].ok, memory.runs()["Q"].failed) == (5, 2)
     assert memory.counted_from(now + 1) == 100 * HOUR_MS
     assert (memory.runs()["Q"].ok, memory.runs()["Q"].last_outcome) == (1, "failed")

@@ -71,10 +71,10 @@ def test_a_refused_call_counts_by_its_reason(ledger):
 
 
 ENDS = {
-    "succeeded": {"exit_status": 0},
+    "ok": {"exit_status": 0},
     "failed": {"exit_status": 3},
     "stopped": {"signal": 15, "was_stopped": True},
-    "not_started": {"state": "failed", "why": "no program"},
+    "could_not_start": {"state": "failed", "why": "no program"},
     "unknown": {"state": "unknown"},
 }
 
@@ -133,7 +133,7 @@ def test_runs_of_processes_beyond_the_limit_count_together(ledger, monkeypatch):
     monkeypatch.setattr(counters, "MOST_PROCESSES", 2)
     for number in range(4):
         ledger.come(process_name=f"P{number}", state="exited", exit_status=0)
-    assert outcomes(ledger) == {("P0", "succeeded"): 1, ("P1", "succeeded"): 1, ("", "succeeded"): 2}
+    assert outcomes(ledger) == {("P0", "ok"): 1, ("P1", "ok"): 1, ("", "ok"): 2}
 
 
 def test_counting_begins_with_the_process(ledger):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
-from trigmon.mq.calls import Alter, Close, Controls, Get, LostServer, Pause, Put, QueueStatus, Resume, Status
+from trigmon.mq.calls import Alter, Close, Controls, Display, Get, LostServer, Pause, Put, QueueStatus, Resume, Status
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
@@ -114,6 +114,9 @@ def test_a_queue_that_the_breaker_holds(ledger):
     assert item["remedy"] == "trigmon runs logs --queue Q, then trigmon queue resume Q"
     (row,) = ledger.did(QueueStatus(q_name="Q"), "operator").rows
     assert (row["held"], row["paused"].startswith("queue Q held since ")) == (True, True)
+    assert row["paused_what"] == ["queue"]
+    (shown,) = ledger.did(Display(object_type="QLOCAL", name="Q"), "operator").rows
+    assert (shown["held"], shown["paused"]) == (True, row["paused"])
     ledger.did(Resume(what="queue", name="Q"), "operator")
     assert ("held", "Q") not in found(ledger)
 
@@ -128,6 +131,7 @@ def test_what_a_person_paused(ledger, what, name):
     assert "the database is down" in item["text"]
     (row,) = ledger.did(QueueStatus(q_name="Q"), "operator").rows
     assert (row["held"], "the database is down" in row["paused"]) == (False, True)
+    assert row["paused_what"] == [what]
     ledger.did(Resume(what=what, name=name), "operator")
     assert found(ledger) == [("stuck", "Q")]
 
@@ -198,6 +202,19 @@ def test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line(ledger):
     assert found(ledger) == []
 
 
+def test_what_fails_again_and_again_fails_since_the_first_of_the_row_ended(ledger):
+    ledger.process(retry=0, breaker=0)
+    ledger.put("Q2", 2)
+    take_trigger_messages(ledger)
+    for end_ms, exit_status in ((70, 1), (71, 0), (72, 2), (73, 3)):
+        run_id, _ = ledger.come(q_name="Q2")
+        ledger.change(run_id, state="exited", exit_status=exit_status, end_ms=end_ms)
+        ledger.clock.advance(3_600_000)
+    (item,) = items(ledger)
+    assert (item["kind"], item["since_ms"]) == ("failing", 72)
+    assert "the last 2 runs failed" in item["text"]
+
+
 def test_a_program_that_could_not_start(ledger):
     failed_run(ledger, state="failed", why="no program pythn on PATH", end_ms=78)
     (item,) = items(ledger)
@@ -264,7 +281,7 @@ def test_a_message_that_is_older_than_is_usual_for_its_queue(ledger):
     ledger.clock.advance(2000)
     (item,) = items(ledger)
     assert (item["kind"], item["name"], item["since_ms"]) == ("old", "SLOW", put_at)
-    assert item["text"] == "its oldest message waits for 91 s; messages usually wait for 9 s"
+    assert item["text"] == "its oldest message waits for 2 min; messages usually wait for 9.0 s"
     take(ledger, "SLOW", 1)
     assert found(ledger) == []
 
@@ -301,8 +318,8 @@ def test_the_newest_dead_letter_is_shown_with_its_error_on_every_store(kind, tmp
             descriptor = MessageDescriptor(format=FORMAT_DEAD_LETTER, priority=priority)
             ledger.did(Put(q_name="DLQ", descriptor=descriptor, data=pack_dlh(header) + b"x"), "loader")
     (item,) = items(ledger)
-    assert item["text"] == '4 dead letters; the newest: "PUT_INHIBITED"'
-    assert (item["last_line"], item["since_ms"]) == ("PUT_INHIBITED", 1767261600000)
+    assert item["text"] == "4 dead letters; the newest: Q did not take it: Queue is put-disabled"
+    assert (item["last_line"], item["since_ms"]) == ("Q did not take it: Queue is put-disabled", 1767261600000)
     ledger.end()
 
 

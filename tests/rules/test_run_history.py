@@ -76,6 +76,7 @@ def test_without_fields_there_is_one_count_and_of_an_empty_ledger_none(world):
         ("exited", 0, "ok"),
         ("exited", 2, "failed"),
         ("exited", None, "failed"),
+        ("of a later release", None, "unknown"),
         ("failed", None, "could_not_start"),
         ("unknown", None, "unknown"),
         ("cancelled", None, "cancelled"),

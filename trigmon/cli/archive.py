@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trigmon.cli.command import command, group, invocation
+from trigmon.mq.quantities import size
 
 if TYPE_CHECKING:
     from trigmon.launch.spark.cold.class_archive import Archives, Note
@@ -71,7 +72,7 @@ def make(ctx: click.Context, data: str | None, again: bool) -> None:
         output.note(f"trigmon: {note.failed}")
         ctx.exit(FAILED)
     output.done(
-        f"made in {note.took_s:g} s: {archives.file(note.key)}, {note.size >> 20} MiB",
+        f"made in {note.took_s:g} s: {archives.file(note.key)}, {size(note.size)}",
         {"action": "made", "key": note.key, "size": note.size, "took_s": note.took_s},
     )
 
@@ -84,7 +85,7 @@ def remove(data: str | None) -> None:
 
     archives = _archives(data)
     freed = sum(archives.remove(note.key) for note in archives.notes())
-    output.done(f"{freed >> 20} MiB are free again", {"action": "removed", "bytes": freed})
+    output.done(f"{size(freed)} are free again", {"action": "removed", "bytes": freed})
 
 
 def _archives(data: str | None) -> Archives:

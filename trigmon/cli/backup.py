@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from trigmon.cli.command import command, invocation
+from trigmon.mq.quantities import size
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -39,7 +40,7 @@ def backup(file: Path) -> None:
         with _whole_file(file) as part:
             note = _write(qm, part)
     shown = {"file": str(file), "q_mgr_name": note.q_mgr_name, "made_ms": note.made_ms, "size": note.size}
-    output.done(f"{note.q_mgr_name} is backed up in {file}, {_size(note.size)}", shown)
+    output.done(f"{note.q_mgr_name} is backed up in {file}, {size(note.size)}", shown)
 
 
 @command(
@@ -156,7 +157,3 @@ def _bar(file: IO[bytes], label: str) -> Iterator[Callable[[int], None]]:
     hidden = not size or not sys.stderr.isatty()
     with click.progressbar(length=size, label=label, file=sys.stderr, hidden=hidden) as bar:
         yield bar.update
-
-
-def _size(count: int) -> str:
-    return f"{count / (1 << 20):.1f} MiB"

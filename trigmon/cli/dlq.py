@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trigmon.cli.command import age, command, complete_names, group, invocation, nearest
+from trigmon.mq.quantities import counted
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -313,7 +314,7 @@ def _stays(row: dict[str, Any]) -> str:
 
 
 def _messages(count: int) -> str:
-    return f"{count} message{'' if count == 1 else 's'}"
+    return counted(count, "message")
 
 
 def _shortened(text: str, most: int = 60) -> str:

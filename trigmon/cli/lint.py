@@ -10,6 +10,7 @@ import click
 
 from trigmon import files
 from trigmon.cli.command import command, invocation
+from trigmon.mq.quantities import counted
 from trigmon.mq.shortening import shortened
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -
     found = [one for one in rules.lint(rules.definitions(rows)) if one.rule not in ignore]
     for one in found:
         _print(one, places.get((one.object_type, "" if one.object_type == "QMGR" else one.name), ""))
-    counted = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing found"
-    output.note(f"{counted} in {sum(not row['name'].startswith('SYSTEM.') for row in rows)} objects")
+    summary = counted(len(found), "finding") if found else "nothing found"
+    output.note(f"{summary} in {sum(not row['name'].startswith('SYSTEM.') for row in rows)} objects")
     ctx.exit(FINDINGS if found else CLEAN)
 
 

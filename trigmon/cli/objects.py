@@ -76,7 +76,7 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
         found = rows(qm, object_type, pattern)
         wanted = system or pattern.startswith("SYSTEM")
         shown = (r for r in found if wanted or not r["name"].startswith("SYSTEM."))
-        count = output.listing(shown, columns, lambda row: " held since " in str(row.get("paused", "")))
+        count = output.listing(shown, columns, lambda row: bool(row.get("held")))
     if not count and "*" not in pattern:
         raise UnknownObjectName(_named(object_type, pattern))
     if not count:

@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from trigmon.cli.command import command, invocation, since
-from trigmon.mq.run import WENT_WRONG
+from trigmon.mq.run import WENT_WRONG, Ending
 
-DAY_MS = 24 * 3_600_000
-_OUTCOMES = ("ok", "failed", "could_not_start", "unknown", "cancelled", "joined")
+_OUTCOMES = tuple(map(str, Ending))
 _NAMES = {"hour": "since_ms", "day": "since_ms", "process": "process_name", "queue": "q_name"}
 
 
@@ -28,13 +27,20 @@ _NAMES = {"hour": "since_ms", "day": "since_ms", "process": "process_name", "que
     show_default=True,
     help="A row for each; several may be given.",
 )
-@click.option("--since", "since_ms", metavar="TIME", callback=since, help="Since 90m, 2h or 7d ago (default: 1d).")
+@click.option(
+    "--since",
+    "since_ms",
+    metavar="TIME",
+    callback=since,
+    help="Since 90m, 2h or 7d ago (default: the last 24 hours).",
+)
 @click.option("--until", "until_ms", metavar="TIME", callback=since, help="Until such a time, or 2026-11-21T09:30.")
 def history(by: tuple[str, ...], since_ms: int, until_ms: int) -> None:
     """Count the runs that ended, by how they ended: what happened yesterday, and what fails again and again.
 
-    A run counts at its end. could_not_start: it never became a process; unknown: nobody saw its end; joined: another
-    run did its work. average_s is how long a run's process lived. Hours and days are UTC's.
+    A run counts at its end. could_not_start: it never became a process; unknown: nobody saw its end; stopped: its
+    monitor's stop ended it; joined: another run did its work. average_s is how long a run's process lived. Hours and
+    days are UTC's. The last 24 hours are this hour and the 23 before it, as in trigmon top and trigmon web.
     """
     from trigmon.cli import output
 
@@ -52,13 +58,14 @@ def _went_wrong(row: Any) -> bool:
 
 
 def _counts(since_ms: int, until_ms: int, by: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yields what the queue manager counts, slice after slice; without a begin of the last day."""
+    """Yields what the queue manager counts, slice after slice; without a begin of the last 24 hours."""
     import time
 
     from trigmon.mq.calls import RunHistory
     from trigmon.mq.replies import Values
+    from trigmon.rules.runs.run_history import last_24_hours_ms
 
-    from_ms = since_ms or time.time_ns() // 1_000_000 - DAY_MS
+    from_ms = since_ms or last_24_hours_ms(time.time_ns() // 1_000_000)
     with invocation().connected() as qm:
         while True:
             call = RunHistory(since_ms=from_ms, until_ms=until_ms, by=[*by, "outcome"])
@@ -81,5 +88,5 @@ def _rows(counts: Iterable[dict[str, Any]], by: tuple[str, ...]) -> Iterator[dic
     for key, row in sorted(sums.items()):
         took_ms = row.pop("took_ms")
         named = dict(zip((_NAMES[each] for each in by), key, strict=True))
-        lived = row["ok"] + row["failed"] + row["unknown"] + row["cancelled"]
+        lived = sum(row[ending] for ending in Ending if ending not in (Ending.COULD_NOT_START, Ending.JOINED))
         yield {**named, **row, "average_s": round(took_ms / 1000 / lived, 3) if lived else None}

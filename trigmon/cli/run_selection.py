@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from trigmon.cli.command import invocation
-from trigmon.mq.run import OPEN, WENT_WRONG, WITH_PROGRAM, Run, outcome_word, read_run
+from trigmon.mq.run import WENT_WRONG, WITH_PROGRAM, Run, read_run
 
 PAGE = 256
 """Runs in one answer of the queue manager."""
@@ -31,7 +31,7 @@ def any_run(run: Run) -> bool:
 
 def has_failed(run: Run) -> bool:
     """Returns whether a run could not start, failed, was killed, or has an unknown end."""
-    return run.state not in OPEN and outcome_word(run.state, run.outcome.exit_status) in WENT_WRONG
+    return run.ending in WENT_WRONG
 
 
 def has_output(run: Run) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from trigmon.console.ages import span
+from trigmon.mq.quantities import span
 
 SHORTENED = "…"
 """Stands for the beginning of an id that was left out; two dots are understood for it."""
@@ -15,8 +15,8 @@ _SHORTEST = 6
 def age(moment: str, now: datetime) -> str:
     """Returns how long ago a moment in RFC 3339 was: ``40 s``, ``12 min``, ``3 h``, ``5 d``, or ``in 5 min``."""
     seconds = (now - datetime.fromisoformat(moment.replace("Z", "+00:00"))).total_seconds()
-    text = span(abs(seconds))
-    return f"in {text}" if seconds <= -1 else text
+    text = span(abs(seconds) * 1000)
+    return f"in {text}" if seconds < 0 else text
 
 
 def with_age(moment: str, now: datetime | None = None) -> str:

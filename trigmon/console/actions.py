@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from trigmon.client.connection import Connection
+from trigmon.console.dead_letter_text import why
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.calls import CancelRun, DeadLetters, Display, Pause, Resume, Runs, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
+from trigmon.mq.quantities import span
 from trigmon.mq.replies import Listing, Recorded, Sifted, Values
 from trigmon.mq.run import Run, read_run
-from trigmon.rules.attention import span
 
 LINES = 400
 """So many of the last lines of a run's output are shown."""
@@ -102,10 +103,9 @@ def dead_letters(qm: Connection, q_name: str) -> str:
         return f"no dead letters on {found.q_name}"
     lines = [f"{found.depth} on {found.q_name}; trigmon dlq show, retry and discard act on them", ""]
     for row in found.rows:
-        error = row["said"] or row["reason_name"] or "-"
         data = _printable(row["data"][:PREVIEW].decode(errors="replace"))
         lines.append(
-            f"{span(now - row['dead_ms']):>7} ago  to {row['dest_q_name'] or '-'}  {error}\n             {data}"
+            f"{span(now - row['dead_ms']):>7} ago  to {row['dest_q_name'] or '-'}  {why(row)}\n             {data}"
         )
     return "\n".join(lines)
 

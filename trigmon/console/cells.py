@@ -9,7 +9,8 @@ import textwrap
 from typing import NamedTuple
 
 from trigmon.console.overview import Overview, QueueRow, RunningRun
-from trigmon.rules.attention import URGENT, Attention, span
+from trigmon.mq.quantities import counted, number, size, span
+from trigmon.rules.attention import URGENT, Attention
 
 LEAST_WIDTH = 100
 """Columns of a terminal that the console is made for; a wider one shows longer names."""
@@ -17,7 +18,6 @@ LONGEST_FINDING = 4
 """Lines of one finding."""
 _WORDS = {"could_not_start": "no start", "no_monitor": "no monitor", "dead_letters": "dead", "put_aside": "aside"}
 _WORDS |= {"nearly_full": "near full", "disk_near": "disk", "spark_server": "spark"}
-_OUTCOMES = {"could_not_start": "no start", "cancelled": "ended"}
 
 
 class Column(NamedTuple):
@@ -49,11 +49,11 @@ def heading(overview: Overview) -> str:
     it = overview
     oldest = f", oldest {age(it.now_ms, it.oldest_ms)}" if it.oldest_ms else ""
     held = f", {it.runs_held} held" if it.runs_held else ""
-    disk = f"{_bytes(it.disk_free_bytes)} free" if it.disk_free_bytes is not None else ""
+    disk = f"{size(it.disk_free_bytes)} free" if it.disk_free_bytes is not None else ""
     parts = (
         f"up {age(it.now_ms, it.started_ms)}",
-        _some(it.monitors, "monitor"),
-        f"{_some(it.messages, 'message')}{oldest}",
+        counted(it.monitors, "monitor"),
+        f"{counted(it.messages, 'message')}{oldest}",
         f"runs {it.runs_now} now{held}, {number(it.runs_ok)} ok / {number(it.runs_failed)} bad in 24 h",
         disk,
     )
@@ -75,7 +75,7 @@ def queue_cells(row: QueueRow, now_ms: int, width: int) -> list[str]:
     if row.running:
         last = f"now {row.running}"
     elif row.last_run_ms:
-        last = f"{age(now_ms, row.last_run_ms)} {_OUTCOMES.get(row.last_outcome, row.last_outcome)}"
+        last = f"{age(now_ms, row.last_run_ms)} {_WORDS.get(row.last_outcome, row.last_outcome)}"
     else:
         last = "-"
     return [
@@ -134,15 +134,6 @@ def age(now_ms: int, then_ms: int) -> str:
     return span(max(0, now_ms - then_ms))
 
 
-def number(count: int) -> str:
-    """Returns a number with its thousands apart."""
-    return f"{count:,}".replace(",", " ")
-
-
-def _some(count: int, noun: str) -> str:
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
-
-
 def _rate(a_minute: float | None) -> str:
     if a_minute is None:
         return "-"
@@ -158,10 +149,3 @@ def _trigger(row: QueueRow) -> str:
 def _fitted(text: str, width: int) -> str:
     """Returns a text that fits a column of this width, with the blank behind it."""
     return text if len(text) < width else f"{text[: width - 2]}\u2026"
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20)):
-        if count >= size:
-            return f"{count / size:.0f} {unit}"
-    return f"{count} bytes"

@@ -44,33 +44,11 @@ def readable(format_: str, data: bytes) -> dict[str, Any]:
     return {"data_hex": "\n".join(lines)}
 
 
-_BY_FEEDBACK = {
-    "APPL_CANNOT_BE_STARTED": "the program of its process could not be started",
-    "TM_ERROR": "it is no valid trigger message",
-    "APPL_TYPE_ERROR": "no monitor starts programs of its application type",
-}
-
-
 def why(row: dict[str, Any]) -> str:
     """Returns why a message is where it is, as a sentence."""
-    from trigmon.mq.errors import MQError
-    from trigmon.mq.reasons import Reason
+    from trigmon.rules.dead_letters.reason_text import reason_text
 
-    reason, name = row["reason"], row["reason_name"]
-    if row["said"]:
-        return f"its program set it aside: {row['said']}"
-    if reason == Reason.BACKOUT_THRESHOLD_REACHED:
-        count = row["backout_count"]
-        often = {0: "as often as BOTHRESH says", 1: "once", 99: "99 times or more"}.get(count, f"{count} times")
-        return f"it was got from {row['dest_q_name'] or 'its queue'} and backed out {often}"
-    if not reason:
-        return "nothing says: it has no dead-letter header"
-    if not name:
-        return f"reason {reason}, which has no name here"
-    if name in _BY_FEEDBACK:
-        return _BY_FEEDBACK[name]
-    text = str(MQError.of(reason)).partition(": ")[2] if reason in Reason._value2member_map_ else name
-    return f"{row['dest_q_name'] or 'its queue'} did not take it: {text}"
+    return reason_text(row["reason"], row["said"], row["dest_q_name"], row["backout_count"])
 
 
 def remedy(row: dict[str, Any]) -> str:

@@ -16,11 +16,10 @@ from trigmon.client.connection import Connection
 from trigmon.mq.calls import QueueStatus, RunHistory, Runs, Status
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Listing, Values
-from trigmon.mq.run import WENT_WRONG, WITH_PROGRAM, read_run
+from trigmon.mq.run import WENT_WRONG, WITH_PROGRAM, Ending, read_run
 from trigmon.rules.attention import Attention
+from trigmon.rules.runs.run_history import HOUR_MS, last_24_hours_ms
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 RATE_MS = 60_000
 """The puts and gets a minute are counted over about so long."""
 LATE_MS = 10 * 60_000
@@ -38,10 +37,10 @@ class Counts(msgspec.Struct):
     last_outcome: str = ""
 
     def add(self, outcome: str, runs: int, last_ms: int) -> None:
-        """Counts runs. Cancelled and joined ones are neither well nor failed."""
-        self.ok += runs if outcome == "ok" else 0
+        """Counts runs. Cancelled, stopped and joined ones are neither well nor failed."""
+        self.ok += runs if outcome == Ending.OK else 0
         self.failed += runs if outcome in WENT_WRONG else 0
-        if last_ms >= self.last_ms and outcome != "joined":
+        if last_ms >= self.last_ms and outcome != Ending.JOINED:
             self.last_ms, self.last_outcome = last_ms, outcome
 
 
@@ -90,8 +89,8 @@ class RunningRun(msgspec.Struct, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A queue manager at a glance. ``oldest_ms`` is of the oldest message of all queues shown.
 
-    ``runs_ok`` and ``runs_failed`` count the runs that ended since the begin of the hour 24 hours ago. SYSTEM queues
-    are not among the ``queues``. ``disk_free_bytes`` is None where the store is on no disk of its own.
+    ``runs_ok`` and ``runs_failed`` count the runs that ended in the last 24 hours: this hour and the 23 before it.
+    SYSTEM queues are not among the ``queues``. ``disk_free_bytes`` is None where the store is on no disk of its own.
     """
 
     q_mgr_name: str
@@ -138,7 +137,7 @@ class Memory:
 
     def counted_from(self, now: int) -> int:
         """Returns from when on runs are to be counted again; what was counted of that time before is forgotten."""
-        first = (now - DAY_MS) // HOUR_MS * HOUR_MS
+        first = last_24_hours_ms(now)
         anew = max(first, (self._counted_ms - LATE_MS) // HOUR_MS * HOUR_MS)
         self._hours = {hour: counts for hour, counts in self._hours.items() if first <= hour < anew}
         self._counted_ms = now

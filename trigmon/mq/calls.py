@@ -516,8 +516,8 @@ class RunHistory(Call, frozen=True, array_like=True, kw_only=True, tag="run_hist
 
     ``by`` names what the counts are split by: hour or day, queue, process, outcome. Each of ``rows`` has since_ms (the
     begin of the hour or the day, UTC), q_name, process_name and outcome, as far as asked for, then runs, took_ms (of
-    all together) and last_ms (the end of the last). outcome is ok, failed, could_not_start, unknown, cancelled or
-    joined. While ``more``, ask again with ``next_ms`` as since_ms: it counts other runs, so the rows are added up.
+    all together) and last_ms (the end of the last). outcome is one of trigmon.mq.run.Ending.
+    While ``more``, ask again with ``next_ms`` as since_ms: it counts other runs, so the rows are added up.
     """
 
     since_ms: int = 0

@@ -50,14 +50,35 @@ OPEN: Final = frozenset({RunState.HELD}) | WITH_PROGRAM
 _STATES: Final = {state.value: state for state in RunState}
 
 
-_OUTCOMES: Final = {RunState.FAILED: "could_not_start", **{it: str(it) for it in ("unknown", "cancelled", "joined")}}
-WENT_WRONG: Final = frozenset({"failed", "could_not_start", "unknown"})
-"""The outcomes that somebody should look at."""
+class Ending(StrEnum):
+    """How a run ended: the words of metrics, histories, filters and pages."""
+
+    OK = "ok"  # with status 0
+    FAILED = "failed"  # with another status, or by a signal
+    COULD_NOT_START = "could_not_start"  # it never became a process
+    UNKNOWN = "unknown"  # nobody saw its end
+    STOPPED = "stopped"  # its monitor's stop ended it: that says nothing of the program
+    CANCELLED = "cancelled"  # an operator had it ended
+    JOINED = "joined"  # another run that waited did its work
 
 
-def outcome_word(state: str, exit_status: int | None) -> str:
-    """Returns how an ended run ended: ok, failed, could_not_start, unknown, cancelled or joined."""
-    return _OUTCOMES.get(state) or ("ok" if state == RunState.EXITED and exit_status == 0 else "failed")
+WENT_WRONG: Final = frozenset({Ending.FAILED, Ending.COULD_NOT_START, Ending.UNKNOWN})
+"""The endings that somebody should look at; a page counts them together as bad."""
+_ENDINGS: Final[dict[str, Ending]] = {
+    RunState.FAILED: Ending.COULD_NOT_START,
+    RunState.UNKNOWN: Ending.UNKNOWN,
+    RunState.CANCELLED: Ending.CANCELLED,
+    RunState.JOINED: Ending.JOINED,
+}
+
+
+def ending_of(state: str, exit_status: int | None, was_stopped: bool) -> Ending:
+    """Returns how a run of this state ended; of a state that this release does not know that is unknown."""
+    if state != RunState.EXITED:
+        return _ENDINGS.get(state, Ending.UNKNOWN)
+    if exit_status == 0:
+        return Ending.OK
+    return Ending.STOPPED if was_stopped else Ending.FAILED
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
@@ -288,6 +309,11 @@ class Run(msgspec.Struct, frozen=True, dict=True):
     def is_ended(self) -> bool:
         """Whether it is over; a record without a state is not."""
         return bool(self.state) and self.state not in OPEN
+
+    @property
+    def ending(self) -> Ending | None:
+        """How it ended; None while it has not."""
+        return ending_of(self.state, self.outcome.exit_status, self.outcome.was_stopped) if self.is_ended else None
 
     @property
     def is_being_cancelled(self) -> bool:

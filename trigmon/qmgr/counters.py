@@ -16,7 +16,6 @@ from trigmon.mq.run import Run
 from trigmon.qmgr.manager_events import Event
 from trigmon.rules.model.changes import WriteRun
 from trigmon.rules.model.events import TriggerFired
-from trigmon.rules.runs.outcome import outcome_word
 
 TURN_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 RUN_S = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 14_400.0)
@@ -101,7 +100,7 @@ class Counters:
             self._of(self._started, run, START_S).observe(max(0, after_ms) / 1000)
 
     def _note_end(self, run: Run) -> None:
-        key = self._process(run), outcome_word(run)
+        key = self._process(run), str(run.ending)
         self._ended[key] = self._ended.get(key, 0) + 1
         if run.program.start_ms and run.outcome.end_ms:
             lasted_ms = run.outcome.end_ms - run.program.start_ms

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from trigmon.mq.enums import TriggerControl, TriggerType
+from trigmon.mq.quantities import counted, size, span
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.manager_state import ManagerState
@@ -84,8 +85,7 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
         text = "puts are refused: the disk is nearly full (2192)"
         yield Attention("disk", "", text, "make room: gets go on, and puts come back by themselves", what="")
     elif disk is not None and disk.free_bytes < 2 * disk.reserve_bytes:
-        free, reserve = disk.free_bytes >> 20, disk.reserve_bytes >> 20
-        text = f"{free} MiB are free on the disk; with {reserve} MiB puts are refused"
+        text = f"{size(disk.free_bytes)} are free on the disk; with {size(disk.reserve_bytes)} puts are refused"
         yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve", what="")
     for monitor, servers in manager.lost_servers().items():
         for server in servers:
@@ -120,18 +120,10 @@ def last_line(run: Run) -> str:
     return lines[-1].strip()[:LONGEST_LINE] if lines else ""
 
 
-def span(ms: float) -> str:
-    """Returns a span of time for a person, in one unit."""
-    for unit, of_unit in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        if ms >= 2 * of_unit:
-            return f"{ms / of_unit:.0f} {unit}"
-    return f"{ms / 1000:.1f} s"
-
-
 def _held(facts: WorldFacts) -> Iterator[Attention]:
     for pause in facts.pauses:
         if pause.is_breaker:
-            last = facts.last_runs.get(pause.name, NO_RUN)
+            last = facts.last_runs.get(pause.name, (NO_RUN,))[0]
             logs = f"trigmon runs logs --queue {pause.name}"
             look = f"trigmon process show {last.trigger.process_name}" if last.is_unstartable else logs
             remedy, line = f"{look}, then trigmon queue resume {pause.name}", last_line(last)
@@ -150,8 +142,8 @@ def _unread(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
     there = {queue.definition.name: queue for queue in facts.world.queues}
     for name in sorted({q.definition.initiation_q_name for q in facts.world.queues if _triggers(q)}):
         if name in there and not there[name].readers:
-            count = there[name].depth
-            waits = f"; {_wait(count, 'trigger message')} there" if count else ""
+            depth = there[name].depth
+            waits = f"; {_wait(depth, 'trigger message')} there" if depth else ""
             since_ms = lies.oldest_ms.get(name, 0)
             yield Attention(
                 "no_monitor", name, f"no monitor reads it{waits}", f"trigmon monitor --initq {name}", since_ms
@@ -174,14 +166,16 @@ def _waiting(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
         explain = f"trigmon explain {name} --why-not"
         start = f"trigmon process start {definition.process_name} --queue {name}"
         if (cause := causes.get(name)) is not None:
-            yield _failing(name, waits, cause, facts.last_runs.get(name, NO_RUN), start)
+            yield _failing(name, waits, cause, facts.last_runs.get(name, (NO_RUN,)), start)
         else:
             text = f"{waits}; nothing is to be started for them"
             yield Attention("stuck", name, text, f"{explain}; {start}", lies.oldest_ms.get(name, 0))
 
 
-def _failing(name: str, waits: str, cause: Cause, last: Run, start: str) -> Attention:
-    since_ms = last.outcome.end_ms or last.origin.recorded_ms
+def _failing(name: str, waits: str, cause: Cause, runs: tuple[Run, ...], start: str) -> Attention:
+    """Returns the finding about a row of runs, the newest first: it goes on since the first of them ended."""
+    last, first = runs[0], runs[-1]
+    since_ms = first.outcome.end_ms or first.origin.recorded_ms
     if last.is_unstartable:
         remedy = f"trigmon process show {last.trigger.process_name}, then {start}"
         return Attention("could_not_start", name, f"{waits}: could not start: {last.why}", remedy, since_ms)
@@ -211,11 +205,11 @@ def _aside(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
     depths = {queue.definition.name: queue.depth for queue in facts.world.queues}
     for name, kind in aside_queues(facts).items():
         newest = lies.newest.get(name, Newest(0, ""))
-        why = f'; the newest: "{newest.error}"' if newest.error else ""
+        why = f"; the newest: {newest.error}" if newest.error else ""
         if kind == "dead_letters":
-            text, remedy = _messages(depths[name], "dead letter"), "trigmon dlq list"
+            text, remedy = counted(depths[name], "dead letter"), "trigmon dlq list"
         else:
-            text, remedy = f"{_messages(depths[name], 'message')} put aside", f"trigmon dlq list --queue {name}"
+            text, remedy = f"{counted(depths[name], 'message')} put aside", f"trigmon dlq list --queue {name}"
         line = newest.error[:LONGEST_LINE]
         yield Attention(kind, name, f"{text}{why}", remedy, newest.at_ms, line)
 
@@ -247,9 +241,5 @@ def _counts(queue: QueueFacts) -> int:
     return max(0, waiting) if _triggers(queue) else 0
 
 
-def _wait(count: int, noun: str) -> str:
-    return f"{_messages(count, noun)} {'waits' if count == 1 else 'wait'}"
-
-
-def _messages(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def _wait(number: int, noun: str) -> str:
+    return f"{counted(number, noun)} {'waits' if number == 1 else 'wait'}"

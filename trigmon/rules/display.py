@@ -33,8 +33,8 @@ from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.objects.inquire_set import shown
 from trigmon.rules.reservations.display_reservations import rows as reserved_rows
-from trigmon.rules.runs.pause import paused
 from trigmon.rules.runs.pause import rows as pause_rows
+from trigmon.rules.runs.pause import shown_pauses
 
 
 def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -72,11 +72,11 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
         yield from ((definition.name, kind, definition, None) for definition in definitions)
 
 
-def _paused(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, str]:
-    """Returns the pause of what this queue triggers, or of this process, for a person; blank for none."""
+def _paused(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, Any]:
+    """Returns the pause of what this queue triggers, or of this process."""
     if kind is ObjectType.QLOCAL:
-        return {"paused": paused(facts, definition.name, definition.process_name)}
-    return {"paused": paused(facts, None, definition.name)} if kind is ObjectType.PROCESS else {}
+        return shown_pauses(facts, definition.name, definition.process_name)
+    return shown_pauses(facts, None, definition.name) if kind is ObjectType.PROCESS else {}
 
 
 def decide_display_handles(

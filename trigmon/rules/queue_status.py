@@ -22,7 +22,7 @@ from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, Summary
-from trigmon.rules.runs.pause import pauses_of, sentence
+from trigmon.rules.runs.pause import pauses_of, shown_pauses
 
 
 def decide_queue_status(
@@ -74,7 +74,6 @@ def _with_counters(row: dict[str, Any], manager: ManagerState) -> dict[str, Any]
 
 def _row(queue: QueueFacts, facts: WorldFacts) -> dict[str, Any]:
     definition = queue.definition
-    pauses = pauses_of(facts, definition.name, definition.process_name)
     return {
         "name": definition.name,
         "description": definition.description,
@@ -88,6 +87,6 @@ def _row(queue: QueueFacts, facts: WorldFacts) -> dict[str, Any]:
         "trigger_control": word(definition.trigger_control),
         "trigger_type": word(definition.trigger_type),
         "process_name": definition.process_name,
-        "paused": "; ".join(map(sentence, pauses)),
-        "held": any(pause.is_breaker for pause in pauses),
+        **shown_pauses(facts, definition.name, definition.process_name),
+        "paused_what": [pause.what for pause in pauses_of(facts, definition.name, definition.process_name)],
     }

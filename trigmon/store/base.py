@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
 from trigmon.mq.enums import UnitOutcome
-from trigmon.mq.run import NO_RUN, WENT_WRONG, Run, outcome_word
+from trigmon.mq.run import NO_RUN, WENT_WRONG, Run
 from trigmon.rules.display import outcome_of
 from trigmon.rules.model.change import VOLATILE, Change, Durability
 from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts, WorldFacts, WorldWants
@@ -77,15 +78,17 @@ class BaseStore(ABC):
         queue = self.standing.queues.get(q_name)
         return 0 if queue is None else queue.depth
 
-    def _last_runs(self) -> Iterator[tuple[str, Run]]:
-        """Yields queues whose last runs failed, or removed nothing, each with the newest of those runs."""
+    def _last_runs(self) -> Iterator[tuple[str, tuple[Run, ...]]]:
+        """Yields queues whose last runs failed, or removed nothing, each with those runs, the newest first.
+
+        Of a row longer than LOOKED_AT its newest runs.
+        """
         causes = [each for each in self.standing.causes.values() if each.failed or each.fruitless]
         for cause in causes[:MOST_CAUSES]:
-            for run in self._runs({"q_name": cause.q_name}, "", LOOKED_AT):
-                went_wrong = outcome_word(run.state, run.outcome.exit_status) in WENT_WRONG
-                if run.slot == cause.slot and run.is_ended and (went_wrong or not cause.failed):
-                    yield cause.q_name, run
-                    break
+            ended = (run for run in self._runs({"q_name": cause.q_name}, "", LOOKED_AT) if run.is_ended)
+            meant = (run for run in ended if run.slot == cause.slot and (run.ending in WENT_WRONG or not cause.failed))
+            if row := tuple(islice(meant, cause.failed or cause.fruitless)):
+                yield cause.q_name, row
 
     def _about_ledger(self, facts: WideFacts, wants: LedgerWants) -> WideFacts:
         if wants.line_of is not None:

@@ -16,10 +16,9 @@ from prometheus_client.samples import Sample
 from trigmon.console.metrics.exposition import families, text
 from trigmon.console.metrics.metric_table import METRICS, QMGR, QUEUE
 from trigmon.console.metrics.snapshot import QmgrStatus, QueueFigures, Snapshot
-from trigmon.mq.run import RunState, new_run
+from trigmon.mq.run import Ending
 from trigmon.rules.attention import KINDS, URGENT
 from trigmon.rules.model.events import PoisonKept, PoisonMoved
-from trigmon.rules.runs.outcome import outcome_word
 
 ROOT = Path(__file__).parents[3]
 ALERTS = yaml.safe_load((ROOT / "config" / "prometheus" / "alerts.yaml").read_text())
@@ -72,8 +71,7 @@ POISON = {PoisonMoved("Q", to, b"", 1).name for to in ("Q2", "")} | {PoisonKept.
 VALUES = {
     "kind": set(KINDS),
     "event": POISON,
-    "outcome": {outcome_word(new_run(state=state, exit_status=1)) for state in RunState}
-    | {outcome_word(new_run(state=RunState.EXITED, exit_status=0))},
+    "outcome": set(Ending),
 }
 OF_ITS_OWN = {"disk": "TrigmonPutsRefused"}
 """The urgent kinds with an alert of their own."""

@@ -128,7 +128,7 @@ def test_a_run_shows_its_timeline_its_counts_its_verdict_and_its_output(reader, 
     page = reader.get(f"/runs/{run['run_id']}")
     assert "✗ failed" in page.plain
     assert re.search(
-        r"due .* ago .*started after [\d.]+ s pid \d+ opened - first row - drained - ended after", page.plain
+        r"due .* ago .*started after [\d.]+ m?s pid \d+ opened - first row - drained - ended after", page.plain
     )
     assert "no program has the queue open for input" in page.plain
     assert re.search(r'<pre class="output" id="stderr"[^>]*>\nno such column\n</pre>', page.text)
@@ -177,19 +177,36 @@ def test_a_run_whose_files_are_not_here_shows_the_end_of_its_errors_from_the_rec
 
 def test_the_runs_are_counted_by_hour_and_filtered(reader, populated):
     page = reader.get("/runs")
-    assert "1 ok, 5 failed" in page.plain
+    assert "1 ok, 5 bad" in page.plain
     assert page.text.count("<rect") >= 24
     failed = reader.get("/runs?outcome=failed").plain
     assert populated.run_of("FAILS", "exited")["run_id"] in failed
     assert populated.run_of("WAITS")["run_id"] not in failed
     drained = reader.get("/runs?process=P.DRAIN").plain
-    assert "1 ok, 1 failed" in drained
+    assert "1 ok, 1 bad" in drained
     assert populated.run_of("FAILS")["run_id"] not in drained
     assert populated.run_of("WAITS")["run_id"] in reader.get("/runs?outcome=open").plain
     old = reader.get("/runs?day=2020-01-01").plain
-    assert "0 ok, 0 failed" in old
+    assert "0 ok, 0 bad" in old
     assert "None." in old
     assert reader.get("/runs?day=nonsense&before=nonsense").status == 200
+
+
+def test_the_list_ends_with_the_last_24_hours_unless_any_day_or_what_has_not_ended_is_asked_for(daemon, web_of):
+    one = daemon()
+    web = web_of(one)
+    with one.connect() as qm:
+        for run_id, state in (("0a", "exited"), ("0b", "serving")):
+            qm.call(RecordRun(run_id=run_id, record={"state": state, "q_name": "Q", "recorded_ms": 1}))
+    ended, serving = "/runs/0a", "/runs/0b"
+    lists = {query: web.get(f"/runs{query}").text for query in ("", "?day=any", "?outcome=open", "?day=2020-01-01")}
+    shown = {query: (ended in text, serving in text) for query, text in lists.items()}
+    assert shown == {
+        "": (False, False),
+        "?day=any": (True, True),
+        "?outcome=open": (False, True),
+        "?day=2020-01-01": (False, False),
+    }
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "1970-01-01", "1970-01-02", "9998-12-31", "9999-12-31"])

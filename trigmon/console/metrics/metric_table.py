@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from trigmon.console.metrics.snapshot import NONE, PLATFORM, REST, Snapshot
 from trigmon.mq.names import is_object_name
+from trigmon.mq.run import Ending
 from trigmon.rules.attention import KINDS
 
 Labelled = Iterable[tuple[dict[str, str], Any]]
@@ -259,7 +260,7 @@ METRICS: tuple[Metric, ...] = (
     _series(
         "trigmon_runs_total",
         ("process", "outcome"),
-        "Runs that ended: succeeded, failed, stopped, not_started, cancelled, joined, unknown",
+        f"Runs that ended: {', '.join(Ending)}",
         _ended,
     ),
     _series(

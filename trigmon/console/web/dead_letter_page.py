@@ -18,8 +18,9 @@ from trigmon.console.web.dead_letter_groups import (
     rehearse_group,
     sample,
 )
-from trigmon.console.web.page_templates import counted, with_query
+from trigmon.console.web.page_templates import with_query
 from trigmon.console.web.web_console import console_of
+from trigmon.mq.quantities import counted
 
 MOST_SAMPLES = 20
 LONGEST_SAMPLE = 4096

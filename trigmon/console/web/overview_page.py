@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from trigmon.console.overview import QueueRow, read_overview
 from trigmon.console.web.page_templates import queue_path
 from trigmon.console.web.web_console import WebConsole, console_of
+from trigmon.mq.run import WENT_WRONG
 from trigmon.rules.attention import URGENT
 
 MOST_QUEUES = 200
@@ -28,7 +29,9 @@ async def overview_events(request: Request) -> Response:
 
 async def _fragment(console: WebConsole) -> str:
     overview = await console.clients.read(lambda qm: read_overview(qm, console.overview_memory))
-    return console.fragment("overview_part.html", view=overview, queues=shown_queues(overview.queues), urgent=URGENT)
+    return console.fragment(
+        "overview_part.html", view=overview, queues=shown_queues(overview.queues), urgent=URGENT, went_wrong=WENT_WRONG
+    )
 
 
 def shown_queues(queues: list[QueueRow]) -> list[QueueRow]:

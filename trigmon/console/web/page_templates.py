@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from trigmon.console.ages import span
+from trigmon.mq.quantities import counted, size, span
 
 
 def ago(ms: int, now_ms: int | None = None) -> str:
@@ -17,7 +17,7 @@ def ago(ms: int, now_ms: int | None = None) -> str:
     if not ms:
         return ""
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    return span(max(0, now_ms - ms) / 1000)
+    return span(max(0, now_ms - ms))
 
 
 def moment(ms: int) -> str:
@@ -39,26 +39,8 @@ def number(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Returns a duration: parts of a second where it is short."""
-    if value is None:
-        return "-"
-    return f"{value:.2f} s" if value < 10 else span(value)
-
-
-def size(bytes_: int | None) -> str:
-    """Returns a size in the unit that suits it."""
-    if bytes_ is None:
-        return "-"
-    value, units = float(bytes_), ["bytes", "KB", "MB", "GB", "TB"]
-    while value >= 1000 and len(units) > 1:
-        value /= 1000
-        units.pop(0)
-    return f"{value:.0f} {units[0]}" if units[0] == "bytes" or value >= 10 else f"{value:.1f} {units[0]}"
-
-
-def counted(value: int, noun: str, plural: str = "") -> str:
-    """Returns a number with its noun."""
-    return f"{number(value)} {noun if value == 1 else plural or noun + 's'}"
+    """Returns a duration; a dash for one that is not known."""
+    return "-" if value is None else span(value * 1000)
 
 
 def shown(value: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from trigmon.mq.run import OPEN, WENT_WRONG, Run, RunJson, outcome_word, read_run
+from trigmon.mq.run import WENT_WRONG, Ending, Run, RunJson, read_run
 
 
 class RunRow(msgspec.Struct, frozen=True):
@@ -51,8 +51,12 @@ def run_rows(rows: Iterable[RunJson]) -> list[RunRow]:
 
 def outcome_of(run: Run) -> tuple[str, str]:
     """Returns how a run ended, or its state while it has not; and whether that is good, bad, open or neither."""
-    if run.state in OPEN:
+    ending = run.ending
+    if ending is None:
         return str(run.state), "open"
-    outcome = outcome_word(run.state, run.outcome.exit_status)
-    mark = "good" if outcome == "ok" else "bad" if outcome in WENT_WRONG else "other"
-    return outcome.replace("_", " "), mark
+    return worded(ending), "good" if ending is Ending.OK else "bad" if ending in WENT_WRONG else "other"
+
+
+def worded(ending: str) -> str:
+    """Returns an ending as the pages write it."""
+    return ending.replace("_", " ")

@@ -10,15 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trigmon.client.connection import Connection
-from trigmon.console.web.run_list import RunRow, outcome_of, run_row
+from trigmon.console.web.run_list import RunRow, outcome_of, run_row, worded
 from trigmon.console.web.web_console import console_of, now_ms
 from trigmon.mq.calls import Display, RunHistory, Runs
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Listing, Values
-from trigmon.mq.run import WENT_WRONG, read_run
+from trigmon.mq.run import WENT_WRONG, Ending, read_run
+from trigmon.rules.runs.run_history import DAY_MS, HOUR_MS, last_24_hours_ms
 
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9998, 12, 31)
 """Days whose begin and end are moments: milliseconds from 1 on."""
 ROWS = 50
@@ -27,11 +26,17 @@ MOST_LOOKED_AT = 4096
 PAGE = 256
 MOST_COUNTED = 50
 """Calls for the counts of a day, each of which counts 2000 runs."""
-OUTCOMES = ("ok", "failed", "could not start", "unknown", "cancelled", "joined", "open")
+NOT_ENDED = "open"
+OUTCOMES = (*map(worded, Ending), NOT_ENDED)
+ANY_DAY = "any"
+"""In place of a day: the list goes back as far as there are records."""
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What is asked for; blank: all. ``before`` is the run behind which the list goes on."""
+    """What is asked for; blank: all, for a day the last 24 hours. ``before`` is the run behind which the list goes on.
+
+    ``day`` is one of ISO 8601, or ANY_DAY.
+    """
 
     process: str = ""
     outcome: str = ""
@@ -40,11 +45,16 @@ class Filter(msgspec.Struct, frozen=True):
 
     @property
     def since_ms(self) -> int:
-        """The begin of the day, or of the hour 23 hours ago where no day is named."""
-        if self.day:
+        """The begin of the day, or of the last 24 hours where no day is named."""
+        if self.day not in ("", ANY_DAY):
             begin = datetime.combine(date.fromisoformat(self.day), datetime.min.time(), UTC)
             return round(begin.timestamp() * 1000)
-        return now_ms() // HOUR_MS * HOUR_MS - 23 * HOUR_MS
+        return last_24_hours_ms(now_ms())
+
+    @property
+    def is_list_bounded(self) -> bool:
+        """Whether the list ends at ``since_ms``: a run that has not ended is listed whenever it began."""
+        return self.day != ANY_DAY and (self.day != "" or self.outcome != NOT_ENDED)
 
     @property
     def until_ms(self) -> int:
@@ -86,13 +96,15 @@ async def runs_page(request: Request) -> Response:
     key = ("runs", wanted)
     view = await console.shared.get(key, lambda: console.clients.read(lambda qm: read_runs(qm, wanted)))
     days = [(datetime.now(UTC).date() - timedelta(days=number)).isoformat() for number in range(14)]
-    if wanted.day and wanted.day not in days:
+    if wanted.day not in ("", ANY_DAY, *days):
         days.append(wanted.day)
-    return console.page("runs.html", view=view, wanted=wanted, outcomes=OUTCOMES, days=days)
+    return console.page("runs.html", view=view, wanted=wanted, outcomes=OUTCOMES, days=days, any_day=ANY_DAY)
 
 
 def _day(text: str) -> str:
-    """Returns a day as text of ISO 8601; "" for what is none, or not between FIRST_DAY and LAST_DAY."""
+    """Returns a day as text of ISO 8601, or ANY_DAY; "" for what is none, or not between FIRST_DAY and LAST_DAY."""
+    if text == ANY_DAY:
+        return text
     try:
         day = date.fromisoformat(text)
     except ValueError:
@@ -138,10 +150,10 @@ def _bars(qm: Connection, wanted: Filter) -> tuple[list[HourBar], bool]:
 
 def _add(bars: dict[int, HourBar], row: dict[str, Any], wanted: Filter) -> None:
     bar, outcome = bars.get(row["since_ms"]), row["outcome"]
-    is_meant = wanted.outcome in ("", outcome.replace("_", " ")) and wanted.process in ("", row["process_name"])
-    if bar is None or not is_meant or (outcome == "joined" and not wanted.outcome):
+    is_meant = wanted.outcome in ("", worded(outcome)) and wanted.process in ("", row["process_name"])
+    if bar is None or not is_meant or (outcome == Ending.JOINED and not wanted.outcome):
         return
-    if outcome == "ok":
+    if outcome == Ending.OK:
         bar.good += row["runs"]
     elif outcome in WENT_WRONG:
         bar.bad += row["runs"]
@@ -152,18 +164,18 @@ def _add(bars: dict[int, HourBar], row: dict[str, Any], wanted: Filter) -> None:
 def _rows(qm: Connection, wanted: Filter) -> tuple[list[RunRow], str, int]:
     """Returns a page of the list, the run behind which it goes on, and how many records were looked at.
 
-    A named day is that of the record; the queue manager lists runs in the order of their records.
+    The day, or the last 24 hours, is that of the record: the queue manager lists runs in the order of their records.
     """
     where = {"process_name": wanted.process} if wanted.process else {}
     found: list[RunRow] = []
-    before, looked_at = wanted.before, 0
+    before, looked_at, since_ms = wanted.before, 0, wanted.since_ms
     while looked_at < MOST_LOOKED_AT:
         page = qm.ask(Runs(where=where, limit=PAGE, before=before), Listing)
         for row in page.rows:
             run = read_run(row)
             before = run.run_id
             looked_at += 1
-            if wanted.day and run.origin.recorded_ms < wanted.since_ms:
+            if wanted.is_list_bounded and run.origin.recorded_ms < since_ms:
                 return found, "", looked_at
             if not _fits(run_row(run), outcome_of(run)[1], wanted):
                 continue
@@ -176,6 +188,6 @@ def _rows(qm: Connection, wanted: Filter) -> tuple[list[RunRow], str, int]:
 
 
 def _fits(row: RunRow, mark: str, wanted: Filter) -> bool:
-    if wanted.day and row.recorded_ms >= wanted.until_ms:
+    if wanted.day not in ("", ANY_DAY) and row.recorded_ms >= wanted.until_ms:
         return False
-    return wanted.outcome in ("", row.outcome) or (wanted.outcome == "open" and mark == "open")
+    return wanted.outcome in ("", row.outcome) or (wanted.outcome == NOT_ENDED and mark == "open")

@@ -11,6 +11,7 @@ from trigmon.launch.spark.warm.attendant import GONE, Attendant
 from trigmon.log import logger
 from trigmon.monitor.spark_servers.kept_server import KeptServer
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
+from trigmon.mq.quantities import size
 
 log = logger()
 HEATED_BY = "SYSTEM.DEFAULT.LOCAL.QUEUE"
@@ -122,7 +123,7 @@ class ServerChecks:
         settings = self._warm.settings
         rss = connect_server.rss_of_session(kept.pid)
         if settings.rss_limit and rss > settings.rss_limit:
-            return f"it takes {rss >> 20} MiB of memory, more than connect.rss_limit allows"
+            return f"it takes {size(rss)} of memory, more than connect.rss_limit allows"
         age_s = time.time() - kept.server.made_ms / 1000
         if settings.max_age_s and age_s > settings.max_age_s:
             return f"it is {age_s / 3600:.1f} hours old, more than connect.max_age_s allows"

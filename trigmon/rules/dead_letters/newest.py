@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from trigmon.mq.replies import Values
-from trigmon.rules.dead_letters.manage import dead_message, name_of
+from trigmon.rules.dead_letters.backout_requeue import backouts_before
+from trigmon.rules.dead_letters.manage import dead_message
+from trigmon.rules.dead_letters.reason_text import reason_text
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import NewestMessage
@@ -19,10 +21,13 @@ def look_for_newest(call: NewestMessage, facts: Facts, now: int) -> Selection | 
 
 
 def decide_newest(call: NewestMessage, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Returns when it came, and the program's words or the reason; both empty where there is none."""
+    """Returns when it came, and why, as a sentence; each empty where nothing says it."""
     messages = found.messages if found is not None else ()
     if not messages:
         return Decision(Values(values={"at_ms": 0, "error": ""}))
     dead = dead_message(messages[-1])
-    error = dead.rejection.why if dead.rejection is not None else name_of(dead.reason)
+    program_text = dead.rejection.why if dead.rejection is not None else ""
+    dest_q_name = dead.header.dest_q_name if dead.header is not None else ""
+    backouts = backouts_before(dead.message.descriptor) or 0
+    error = reason_text(dead.reason, program_text, dest_q_name, backouts) if program_text or dead.reason else ""
     return Decision(Values(values={"at_ms": dead.dead_ms, "error": error}))

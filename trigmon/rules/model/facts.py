@@ -158,7 +158,7 @@ class WorldFacts(WideFacts, frozen=True, kw_only=True):
 
     world: World
     members: Group | None = None  # the members of the group
-    last_runs: dict[str, Run] = {}  # the last run that failed, or removed nothing, by queue
+    last_runs: dict[str, tuple[Run, ...]] = {}  # the last that failed, or removed nothing, by queue, the newest first
 
 
 class RunFacts(WideFacts, frozen=True):

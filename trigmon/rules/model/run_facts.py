@@ -71,6 +71,7 @@ class EndedRun(msgspec.Struct, frozen=True, gc=False):
     process_name: str = ""
     exit_status: int | None = None
     start_ms: int = 0  # 0 where it never became a process
+    was_stopped: bool = False  # by its monitor's stop
 
 
 class Line(msgspec.Struct, frozen=True):

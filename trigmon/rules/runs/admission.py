@@ -17,6 +17,7 @@ from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Call, Caps, StartRuns
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.explanation import moment
+from trigmon.mq.quantities import counted
 from trigmon.mq.replies import Reply, ToStart
 from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.model.changes import AnyChange, Serve, WriteRun
@@ -100,7 +101,7 @@ def pause_of(cause: Cause | None, now: int) -> str:
     """Returns how long the failures before it keep a run back, for a person; "" where they do not."""
     if cause is None or cause.until_ms <= now:
         return ""
-    return f"failed {_times(cause)} in a row; not started before {moment(cause.until_ms)}"
+    return f"failed {counted(cause.failed, 'time')} in a row; not started before {moment(cause.until_ms)}"
 
 
 def pause_ms(failed: int, retry_wait_s: int) -> int:
@@ -118,16 +119,12 @@ def _tried_by_another(who: Applicant, facts: WideFacts) -> str:
     if who.cause is None or not who.cause.failed or not is_for_one(who.queue):
         return ""
     others = [run_id for run_id in under_way(facts, who.slot, who.q_name) if run_id != who.run_id]
-    return f"failed {_times(who.cause)} in a row; the end of run {others[0]} decides" if others else ""
+    return f"failed {counted(who.cause.failed, 'time')} in a row; the end of run {others[0]} decides" if others else ""
 
 
 def under_way(facts: WideFacts, slot: str, q_name: str) -> list[str]:
     """Returns the runs of a process for a queue that have, or may have, a program."""
     return [each.run_id for each in facts.serves if not each.is_over and (each.slot, each.q_name) == (slot, q_name)]
-
-
-def _times(cause: Cause) -> str:
-    return f"{cause.failed} time{'s' if cause.failed > 1 else ''}"
 
 
 def is_for_one(queue: QueueFacts | None) -> bool:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import BackoutRequeue, Coalesce, Feedback, UnknownEnd
+from trigmon.mq.quantities import counted
 from trigmon.mq.replies import Done
 from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.messages.dead_letter_queue import dead_data, why_not
@@ -124,17 +125,6 @@ def has_failed(run: Run, process: Process) -> bool:
     return run.outcome.exit_status != 0
 
 
-def outcome_word(run: Run) -> str:
-    """Returns how an ended run ended, in one word: the label of its metrics."""
-    if run.state == RunState.EXITED:
-        if run.outcome.exit_status == 0:
-            return "succeeded"
-        return "stopped" if run.outcome.was_stopped else "failed"
-    if run.state == RunState.FAILED:
-        return "not_started"
-    return run.state if run.state in (RunState.CANCELLED, RunState.JOINED) else "unknown"
-
-
 def _is_waited_for(process: Process, facts: RunFacts) -> bool:
     """Returns whether a waiting run does what a further try would: each trigger message of EVERY has its own."""
     return facts.held > 0 and (is_for_one(facts.queue) or process.coalesce is Coalesce.YES)
@@ -215,8 +205,9 @@ def _how_it_ended(run: Run) -> str:
 
 def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str:
     """Returns why the queue is held, for a person: what the runs did, what they met, and what would help."""
-    runs = f"{cause.fruitless} run{'s' if cause.fruitless > 1 else ''} of {cause.slot} in a row"
-    text = f"{runs} removed no message, the last {_how_it_ended(run)}"
+    text = (
+        f"{counted(cause.fruitless, 'run')} of {cause.slot} in a row removed no message, the last {_how_it_ended(run)}"
+    )
     if run.is_unstartable:
         return f"{text}; it is tried again when PROCESS({run.trigger.process_name}) is altered"
     if not run.work.first_open_ms:
@@ -229,11 +220,11 @@ def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str
 
 
 def _met(queue: QueueFacts, message: StoredMessage) -> str:
-    definition, count = queue.definition, message.descriptor.backout_count
+    definition, backouts = queue.definition, message.descriptor.backout_count
     threshold, by = definition.backout_threshold, definition.backout_requeue
     wait = "1 message waits, and it" if queue.depth == 1 else f"{queue.depth} messages wait, and the first"
-    text = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {count} time{'s' if count != 1 else ''}"
-    if not count:
+    text = f"{wait} is {message.descriptor.msg_id.hex()}, backed out {counted(backouts, 'time')}"
+    if not backouts:
         return text
     if not threshold:
         return f"{text}, and no threshold is set (BOTHRESH(0)): BOTHRESH with BOREQ(QMGR) would put it aside"

@@ -105,6 +105,12 @@ def paused(facts: WideFacts, q_name: object, process_name: object) -> str:
     return "; ".join(map(sentence, pauses_of(facts, q_name, process_name)))
 
 
+def shown_pauses(facts: WideFacts, q_name: object, process_name: object) -> dict[str, Any]:
+    """Returns the fields of a queue, or a process, that say whether it is paused, and whether the breaker holds it."""
+    is_held = any(pause.is_breaker for pause in pauses_of(facts, q_name, process_name))
+    return {"paused": paused(facts, q_name, process_name), "held": is_held}
+
+
 def sentence(pause: Paused) -> str:
     """Returns a pause for a person: "queue ORDERS paused by alice since ...: the database is down"."""
     subject, since = f"{pause.what} {pause.name}".rstrip(), moment(pause.since_ms)

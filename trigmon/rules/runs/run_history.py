@@ -7,7 +7,7 @@ from typing import Any
 from trigmon.mq.calls import RunHistory
 from trigmon.mq.errors import OptionsError
 from trigmon.mq.replies import Values
-from trigmon.mq.run import outcome_word
+from trigmon.mq.run import ending_of
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import LedgerFacts
 from trigmon.rules.model.run_facts import EndedRun
@@ -16,10 +16,16 @@ from trigmon.rules.model.stored_messages import Found
 COUNTED_AT_ONCE = 2000
 """So many runs are counted in one call, so that no other call waits long for it."""
 EVER = 2**62
-_HOUR_MS = 3_600_000
-_SPANS = {"hour": _HOUR_MS, "day": 24 * _HOUR_MS}
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+_SPANS = {"hour": HOUR_MS, "day": DAY_MS}
 FIELDS = {"hour": "since_ms", "day": "since_ms", "queue": "q_name", "process": "process_name", "outcome": "outcome"}
 """What counts can be split by, and the field of a row that holds it."""
+
+
+def last_24_hours_ms(now: int) -> int:
+    """Returns when the last 24 hours begin wherever runs are counted: the hour of the clock (UTC) and the 23 before."""
+    return now // HOUR_MS * HOUR_MS - 23 * HOUR_MS
 
 
 def span_of(call: RunHistory) -> tuple[int, int]:
@@ -53,5 +59,5 @@ def _value(run: EndedRun, by: str) -> int | str:
     if span := _SPANS.get(by):
         return run.ended_ms - run.ended_ms % span
     if by == "outcome":
-        return outcome_word(run.state, run.exit_status)
+        return ending_of(run.state, run.exit_status, run.was_stopped)
     return run.q_name if by == "queue" else run.process_name

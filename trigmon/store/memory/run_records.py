@@ -64,5 +64,13 @@ class RunRecords:
 
 
 def _ended(ended_ms: int, run: Run) -> EndedRun:
-    trigger, status = run.trigger, run.outcome.exit_status
-    return EndedRun(ended_ms, str(run.state), trigger.q_name, trigger.process_name, status, run.program.start_ms)
+    trigger, outcome = run.trigger, run.outcome
+    return EndedRun(
+        ended_ms,
+        str(run.state),
+        trigger.q_name,
+        trigger.process_name,
+        outcome.exit_status,
+        run.program.start_ms,
+        outcome.was_stopped,
+    )

@@ -119,6 +119,7 @@ class _Counted(msgspec.Struct, gc=False):
     process_name: str = ""
     exit_status: int | None = None
     start_ms: int = 0
+    was_stopped: bool = False
 
 
 def _ended(ended_ms: int, state: str, q_name: str, record: str) -> EndedRun:
@@ -126,8 +127,8 @@ def _ended(ended_ms: int, state: str, q_name: str, record: str) -> EndedRun:
         it = msgspec.json.decode(record, type=_Counted)
     except msgspec.ValidationError:  # a monitor may write anything
         run = decode_run(record)
-        it = _Counted(run.trigger.process_name, run.outcome.exit_status, run.program.start_ms)
-    return EndedRun(ended_ms, state, q_name, it.process_name, it.exit_status, it.start_ms)
+        it = _Counted(run.trigger.process_name, run.outcome.exit_status, run.program.start_ms, run.outcome.was_stopped)
+    return EndedRun(ended_ms, state, q_name, it.process_name, it.exit_status, it.start_ms, it.was_stopped)
 
 
 LEDGER_WRITES: dict[type[c.AnyChange], Callable[[Ledger, Any], None]] = {

@@ -25,6 +25,7 @@ from trigmon.launch.spark.cold import class_archive, java_command, web_page
 from trigmon.launch.spark.cold.class_archive import Archives, Note
 from trigmon.launch.spark.cold.java import Java
 from trigmon.mq.attributes import Process
+from trigmon.mq.quantities import size
 from trigmon.rules.runs import spark_ports
 
 TIME_LIMIT_S = 1800.0
@@ -96,7 +97,7 @@ def _times(began: float) -> dict[str, float]:
 def _made(directory: Path, home: Path, java: Java, time_limit_s: float) -> Path:
     free = shutil.disk_usage(directory).free
     if free < ROOM:
-        raise Failed(f"{directory.parent} has {free >> 20} MiB free, and an archive wants {ROOM >> 20}")
+        raise Failed(f"{directory.parent} has {size(free)} free, and an archive wants {size(ROOM)}")
     of_its_own = java.image_home / "lib" / "server" / "classes.jsa"
     if java.version < 25 and not of_its_own.exists():
         raise Failed(
