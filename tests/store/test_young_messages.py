@@ -1,5 +1,6 @@
 """Committed messages that have no rows yet: which looks and changes write them, and that an undo gives them back."""
 
+import msgspec
 import pytest
 
 from tests.worlds import World
@@ -167,6 +168,18 @@ class TestAnUndo:
         young.write_all()
         store.undo()
         assert (rows(world), len(young), young._size) == (2, 0, 0)
+
+    @pytest.mark.parametrize("is_written_to_again", [False, True])
+    def test_does_not_reach_behind_a_sync_of_the_database_in_the_middle_of_the_call(self, world, is_written_to_again):
+        store, young = self.begin(world)
+        put = next(iter(young._puts.values()))
+        young.keep(msgspec.structs.replace(put, number=99, data=b"new"))
+        store.turns.settle()
+        if is_written_to_again:
+            store.turns.begin_call()
+            young.keep(msgspec.structs.replace(put, number=100, data=b"undone"))
+        store.undo()
+        assert (rows(world), len(young), young._size) == (3, 0, 0)
 
 
 class TestAFault:

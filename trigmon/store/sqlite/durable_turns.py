@@ -58,6 +58,7 @@ class DurableTurns:
         self._waiting = 0
         self._settled = 0
         self._call_began = journal.entries.place
+        self._undo: list[Callable[[], object]] = []
 
     def begin(self) -> None:
         """Begins the transaction of this turn, and of later turns until a commit is due, unless it has begun."""
@@ -84,15 +85,24 @@ class DurableTurns:
         if self.in_call:
             self._run("RELEASE call")
             self.in_call = False
+            self._undo.clear()
+
+    def note(self, undo: Callable[[], object]) -> None:
+        """Notes what undoes a change in memory that the call has made, if the call can be undone."""
+        if self.in_call:
+            self._undo.append(undo)
 
     def undo_call(self) -> bool:
-        """Undoes the writes of the call; returns whether there were any."""
+        """Undoes the writes of the call and the changes noted; returns whether the call could be undone."""
         if not self.in_call:
             return False
         self._run("ROLLBACK TO call")
         self._run("RELEASE call")
         self.in_call = False
         self.journal.entries.cut(self._call_began)
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
         return True
 
     def must_last(self, durability: Durability) -> None:
@@ -209,3 +219,4 @@ class DurableTurns:
     def forget(self) -> None:
         """Forgets the transaction: it was rolled back."""
         self.is_open = self.in_call = False
+        self._undo.clear()
