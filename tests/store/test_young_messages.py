@@ -96,6 +96,20 @@ def test_one_that_is_got_under_syncpoint_gets_its_row_alone(world):
     assert [world.did(Get(handle=handle)).data for _ in range(5)] == [b"%d" % number for number in range(5)]
 
 
+def test_no_turn_writes_the_rows_of_many_of_them(world):
+    before, most = rows(world), 0
+    for number in range(5 * young_messages.MOST):
+        world.put("Q", b"%d" % number)
+        found = rows(world)
+        most, before = max(most, found - before), found
+    assert young_messages.AT_ONCE <= most < 3 * young_messages.AT_ONCE
+    assert len(world.store._young) < young_messages.MOST
+    world.crash()
+    handle = world.open("Q", IN)
+    got = [world.did(Get(handle=handle)).data for _ in range(5 * young_messages.MOST)]
+    assert got == [b"%d" % number for number in range(5 * young_messages.MOST)]
+
+
 @pytest.mark.parametrize("end", ["crash", "restart"])
 def test_they_survive_a_crash_and_a_restart(world, end):
     for number in range(5):
@@ -192,7 +206,7 @@ class TestAFault:
         assert not hasattr(found, "data")
 
     def test_no_rows_with_a_commit_of_the_database(self, world, monkeypatch):
-        monkeypatch.setattr(world.store.turns, "_write_rows", lambda: None)
+        monkeypatch.setattr(world.store._young, "write_all", lambda: None)
         world.put("Q", b"young")
         world.define("OTHER")
         world.store.turns._commit()

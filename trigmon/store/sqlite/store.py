@@ -42,7 +42,6 @@ from trigmon.store.sqlite.start_check import whole
 from trigmon.store.sqlite.store_start import open_and_replay, roll_back
 from trigmon.store.sqlite.turn_log import LastTurn, TurnLog, VfsJournalFile
 from trigmon.store.sqlite.unit_puts import UnitPuts
-from trigmon.store.sqlite.young_messages import YoungMessages
 
 FILE_NAME = "qm.db"
 
@@ -71,11 +70,12 @@ class SqliteStore(RowStore):
             self._last = LastTurn(directory, vfs or "")
             self._journal = Journal(VfsJournalFile(self._path, vfs or ""), partial(secrets.randbits, 32))
             self._log = TurnLog(self._path, vfs, self._last)
-            self.turns = DurableTurns(self._run_sql, self._write_young, self._journal, self._log, self._last)
+            add_rows = partial(_add_rows, self, unit_id=0)
+            self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last)
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.settle)
             super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
             self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self.turns.note)
-            self._young = YoungMessages(partial(_add_rows, self, unit_id=0), self.turns.note)
+            self._young = self.turns.young
             open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
             _close_files(self)
@@ -315,9 +315,6 @@ class SqliteStore(RowStore):
         elif isinstance(due, c.AddMessage):
             self.keep_ids_behind(due.number)
         self.turns.add(due)
-
-    def _write_young(self) -> None:
-        guarded(self._young.write_all)
 
     def keep_ids_behind(self, number: int) -> None:
         """See :class:`RowStore`. The journal has the block, since a put of a unit of work is not in it yet."""

@@ -201,8 +201,20 @@ class TurnLog:
         self.pages = pages
         return apsw.SQLITE_OK
 
-    def note_sync(self) -> None:
-        """Records that all of the WAL is durable."""
+    def sync(self) -> None:
+        """Makes all commits durable, by one sync of the WAL. Raises StoreBroken: a sync that failed is never repeated.
+
+        SQLite commits without a sync, and syncs the WAL by itself only before a checkpoint.
+        """
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_WAL
+        try:
+            file = apsw.VFSFile(self._vfs or "", f"{self._path}-wal", [flags, 0])
+            try:
+                file.xSync(_SYNC_OF_DATA)
+            finally:
+                file.xClose()
+        except apsw.Error as error:
+            raise StoreBroken(f"{self._path}-wal: {error}") from error
         self.synced_pages = self.pages
 
     def checkpoint(self) -> None:

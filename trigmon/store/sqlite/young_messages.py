@@ -1,14 +1,15 @@
 """Committed messages without rows: they lie in memory and in the journal, and a queue that keeps up never needs more.
 
 A message that is got outside syncpoint while it is young is never written to the database. All others are written many
-at a time: when there are too many, before any look at rows, before a change that concerns rows they may be among, and
-with each commit of the database, since the journal up to there is not replayed.
+at a time: the oldest when there are too many, and all before any look at rows, before a change that concerns rows they
+may be among, and with each commit of the database, since the journal up to there is not replayed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
@@ -16,6 +17,8 @@ from trigmon.rules.model import changes as c
 MOST = 1000
 MOST_BYTES = 8 << 20
 """Kept without rows at most."""
+AT_ONCE = 64
+"""Rows written by a turn that needs none of them."""
 _NEEDS_ALL_ROWS = {c.DropDefinition, c.DeleteLogically, c.ReserveMessages}
 
 
@@ -52,11 +55,20 @@ class YoungMessages:
         """Returns whether a message that is committed is kept; if not, it needs a row."""
         if put.descriptor.group_id != NO_ID or len(put.data) > MOST_BYTES:
             return False
-        if len(self._puts) >= MOST or self._size + len(put.data) > MOST_BYTES:
-            self.write_all()
+        while len(self._puts) >= MOST or self._size + len(put.data) > MOST_BYTES:
+            self.write_oldest()
         self._bring_back((put,))
         self._note(partial(self._pop, put.number))
         return True
+
+    def write_oldest(self, count: int = AT_ONCE) -> bool:
+        """Writes the rows of so many, the oldest; returns whether all have rows now."""
+        puts = tuple(islice(self._puts.values(), count))
+        for put in puts:
+            self._pop(put.number)
+        if puts:
+            self._write(puts)
+        return not self._puts
 
     def write_all(self) -> None:
         """Writes the rows of all."""
