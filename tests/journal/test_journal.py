@@ -144,3 +144,16 @@ def test_an_error_of_the_disk_breaks_the_store(disk, tmp_path, kind):
     disk.fault = fault
     with pytest.raises(StoreBroken, match=r"qm\.db-turns"):
         write(journal)
+
+
+def test_no_turn_waits_for_many_megabytes_of_zeros(disk, tmp_path):
+    journal = opened(tmp_path)
+    sizes = [0]
+    while sizes[-1] < module.SIZE:
+        assert write(journal, "x" * 30_000)
+        sizes.append(len(on_disk(disk)))
+        disk.files["qm.db-turns"].pending.clear()
+    grown = {after - before for before, after in itertools.pairwise(sizes)} - {0}
+    assert max(grown) <= module.MOST_GROWTH
+    assert not write(journal, "x" * module.SIZE)
+    assert len(on_disk(disk)) == module.SIZE

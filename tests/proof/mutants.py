@@ -20,26 +20,24 @@ from trigmon.store.sql import row_writes, statements
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.durable_turns import DurableTurns
 from trigmon.store.sqlite.store import SqliteStore
-from trigmon.store.sqlite.turn_log import VfsJournalFile
+from trigmon.store.sqlite.turn_log import TurnLog, VfsJournalFile
 
 Patches = pytest.MonkeyPatch
 
 
-def _always(synchronous: str, number: int) -> Callable[[Patches], None]:
-    """Every commit of the database with this setting: the journal is used again before the database is durable."""
+def _synchronous_off(patches: Patches) -> None:
+    """SQLite syncs neither the log before it moves pages into the file, nor the file before the log is used again."""
+    pragmas = [("synchronous", "OFF", 0) if p[0] == "synchronous" else p for p in connection.PRAGMAS]
+    patches.setattr(connection, "PRAGMAS", tuple(pragmas))
 
-    def plant(patches: Patches) -> None:
-        pragmas = [("synchronous", synchronous, number) if p[0] == "synchronous" else p for p in connection.PRAGMAS]
-        patches.setattr(connection, "PRAGMAS", tuple(pragmas))
 
-        def begin(self: DurableTurns, *, is_full: bool) -> None:
-            self._is_full = is_full
-            self._run("BEGIN IMMEDIATE")
-            self.is_open = True
+def _log_without_sync(patches: Patches) -> None:
+    """The journal is used again before the database is durable."""
 
-        patches.setattr(DurableTurns, "_begin", begin)
+    def sync(self: TurnLog) -> None:
+        self.synced_pages = self.pages
 
-    return plant
+    patches.setattr(TurnLog, "sync", sync)
 
 
 def _journal_without_sync(patches: Patches) -> None:
@@ -177,8 +175,8 @@ TO_THE_END = """
 UPDATE message SET taken_by = NULL, backout_count = backout_count + 1, id = id + 400000000 WHERE taken_by = ?"""
 
 MUTANTS = (
-    Mutant("synchronous NORMAL", _always("NORMAL", 1), "power cuts", "unreadable"),
-    Mutant("synchronous OFF", _always("OFF", 0), "power cuts", "unreadable"),
+    Mutant("the log is not synced", _log_without_sync, "power cuts", "unreadable"),
+    Mutant("synchronous OFF", _synchronous_off, "power cuts", "unreadable"),
     Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
     Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "power cuts", ""),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),

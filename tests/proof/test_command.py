@@ -9,7 +9,7 @@ from tests.proof.mutants import MUTANTS
 LITTLE = Amounts(images=50, stride=200, error_seeds=range(1, 2), kills=1, seeds=range(1), faults=1)
 
 
-@pytest.mark.parametrize("mutant", [None, next(m for m in MUTANTS if m.name == "synchronous NORMAL")])
+@pytest.mark.parametrize("mutant", [None, next(m for m in MUTANTS if m.name == "the log is not synced")])
 def test_the_command_counts_and_fails_when_a_promise_is_broken(tmp_path, capsys, monkeypatch, mutant):
     if mutant is not None:
         mutant.plant(monkeypatch)

@@ -330,3 +330,13 @@ def test_a_finished_restore_is_not_finished_twice(backup, tmp_path):
     restored(backup, tmp_path / "R")
     finish_restore(tmp_path / "R" / "qm.db", pytest.fail)
     assert bodies(tmp_path / "R") == [b"kept"]
+
+
+def test_a_journal_whose_database_is_gone_is_kept_beside_the_restored_store(served, backup, tmp_path):
+    served.put("Q", b"behind")
+    left = shutil.copytree(served.directory, tmp_path / "R")
+    journal = (left / "qm.db-turns").read_bytes()
+    (left / "qm.db").unlink()
+    assert restored(backup, left) == ["qm.db as it was is kept as qm.db.replaced-1"]
+    assert (left / "qm.db.replaced-1-turns").read_bytes() == journal
+    assert bodies(left) == [b"kept"]

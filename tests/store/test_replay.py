@@ -15,8 +15,10 @@ from trigmon.journal import journal as journal_module
 from trigmon.journal.journal import NO_HEADER
 from trigmon.mq.calls import Delete, Get, Open
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption
+from trigmon.rules.model.changes import AddMessage
 from trigmon.store.port import StoreBroken, StoreLost, UnsupportedVersion
 from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sql.row_writes import WRITE
 from trigmon.store.sqlite import durable_turns
 from trigmon.store.sqlite.checksums import ROWS
 from trigmon.store.sqlite.store import SqliteStore
@@ -338,3 +340,40 @@ def test_damage_that_young_messages_meet_when_they_get_rows_ends_the_process_and
     world.crash()
     handle = world.open("Q", IN)
     assert [world.did(Get(handle=handle)).data for _ in range(3)] == [b"0", b"1", b"2"]
+
+
+def test_a_change_of_a_queue_that_is_gone_is_reported_and_left_out(world, tmp_path):
+    world.put("Q")
+    world.store.idle()
+    for number in range(3):
+        world.put("Q", b"%d" % number)
+    files = killed(world, tmp_path / "k")
+    db = apsw.Connection(str(files / "qm.db"))
+    db.execute("DELETE FROM queue WHERE name = 'Q'")
+    db.execute("DELETE FROM message")
+    db.close()
+    told: list[str] = []
+    SqliteStore(shutil.copytree(files, tmp_path / "gone"), tell=told.append).abandon()
+    assert told.count("a change of the journal is left out, for queue 'Q' is lost") == 3
+
+
+def test_a_fault_in_a_change_s_write_is_not_taken_for_a_queue_that_is_gone(world, tmp_path, monkeypatch):
+    world.put("Q")
+    files = killed(world, tmp_path / "k")
+
+    def faulty(store, change):
+        return {}["no queue"]
+
+    monkeypatch.setitem(WRITE, AddMessage, faulty)
+    with pytest.raises(StoreBroken, match="its journal cannot be applied: KeyError"):
+        SqliteStore(files)
+
+
+def test_a_journal_whose_database_is_gone_is_refused_though_nothing_else_was_left(world, tmp_path):
+    world.put("Q", b"only here")
+    files = killed(world, tmp_path / "k")
+    for path in files.iterdir():
+        if path.name != "qm.db-turns":
+            path.unlink()
+    with pytest.raises(StoreLost, match=r"qm\.db is missing or empty, and .*qm\.db-turns was left by a queue manager"):
+        SqliteStore(files)

@@ -1,12 +1,14 @@
 """The check of a store names each damage, changes no byte, and has nothing to say of a whole store."""
 
 import random
+import re
 import shutil
 
 import apsw
 import pytest
 
 from tests.worlds import World
+from trigmon.journal import entries
 from trigmon.mq.calls import Get, Open, RecordRun, Reserve
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.replies import Refused
@@ -201,3 +203,9 @@ def test_repair_restores_what_an_index_lost(behind, stopped, tmp_path):
     assert repair_directory(directory)
     assert findings(directory) == []
     assert len(served(directory)) == 36
+
+
+def test_turns_of_the_journal_that_cannot_be_applied_are_named(crashed, monkeypatch):
+    monkeypatch.delitem(entries._BY_NAME, "ReserveMessages")
+    (finding,) = findings(crashed)
+    assert re.fullmatch(r"turn \d+ of the journal cannot be applied: .* \('ReserveMessages'\)", finding)

@@ -7,11 +7,14 @@ import apsw
 import pytest
 
 from tests.store.kept_stores import IN_ORDER, RELEASES, RUNS, bodies
+from tests.store.test_store_repair import killed
 from tests.worlds import World
+from trigmon.journal import entries
 from trigmon.mq.calls import Display
-from trigmon.store.port import StoreBroken
+from trigmon.store.port import StoreBroken, UnsupportedVersion
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.restoration import restore
+from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.store_check import check_directory
 
 VERSIONS = sorted(path.name.removesuffix(".backup.gz") for path in RELEASES.iterdir())
@@ -76,3 +79,19 @@ def test_an_upgrade_that_fails_changes_nothing_and_says_how_to_go_back(released,
     world = World("sqlite", released)
     assert bodies(world, "Q") == IN_ORDER
     world.end()
+
+
+def test_a_journal_that_is_refused_leaves_the_version_of_the_store(tmp_path, monkeypatch):
+    world = World("sqlite", tmp_path / "home")
+    world.define("Q", def_persistence="persistent")
+    world.put("Q")
+    files = killed(world, tmp_path / "k")
+    world.end()
+    before = version_of(files)
+    upgrades = dict.fromkeys(range(connection.RELEASED_VERSION, NEXT), ())
+    monkeypatch.setattr(connection, "UPGRADES", {**upgrades, **connection.UPGRADES, NEXT - 1: STEPS})
+    monkeypatch.setattr(connection, "SCHEMA_VERSION", NEXT)
+    monkeypatch.delitem(entries._BY_NAME, "AddMessage")
+    with pytest.raises(UnsupportedVersion, match=r"'AddMessage'.*start the trigmon that wrote it"):
+        SqliteStore(files)
+    assert version_of(files) == before

@@ -1,5 +1,6 @@
 """Committed messages that have no rows yet: which looks and changes write them, and that an undo gives them back."""
 
+import msgspec
 import pytest
 
 from tests.worlds import World
@@ -95,6 +96,20 @@ def test_one_that_is_got_under_syncpoint_gets_its_row_alone(world):
     assert [world.did(Get(handle=handle)).data for _ in range(5)] == [b"%d" % number for number in range(5)]
 
 
+def test_no_turn_writes_the_rows_of_many_of_them(world):
+    before, most = rows(world), 0
+    for number in range(5 * young_messages.MOST):
+        world.put("Q", b"%d" % number)
+        found = rows(world)
+        most, before = max(most, found - before), found
+    assert young_messages.AT_ONCE <= most < 3 * young_messages.AT_ONCE
+    assert len(world.store._young) < young_messages.MOST
+    world.crash()
+    handle = world.open("Q", IN)
+    got = [world.did(Get(handle=handle)).data for _ in range(5 * young_messages.MOST)]
+    assert got == [b"%d" % number for number in range(5 * young_messages.MOST)]
+
+
 @pytest.mark.parametrize("end", ["crash", "restart"])
 def test_they_survive_a_crash_and_a_restart(world, end):
     for number in range(5):
@@ -168,6 +183,18 @@ class TestAnUndo:
         store.undo()
         assert (rows(world), len(young), young._size) == (2, 0, 0)
 
+    @pytest.mark.parametrize("is_written_to_again", [False, True])
+    def test_does_not_reach_behind_a_sync_of_the_database_in_the_middle_of_the_call(self, world, is_written_to_again):
+        store, young = self.begin(world)
+        put = next(iter(young._puts.values()))
+        young.keep(msgspec.structs.replace(put, number=99, data=b"new"))
+        store.turns.settle()
+        if is_written_to_again:
+            store.turns.begin_call()
+            young.keep(msgspec.structs.replace(put, number=100, data=b"undone"))
+        store.undo()
+        assert (rows(world), len(young), young._size) == (3, 0, 0)
+
 
 class TestAFault:
     """What would break if a rule of theirs were left out; each is seen by what a program gets."""
@@ -179,7 +206,7 @@ class TestAFault:
         assert not hasattr(found, "data")
 
     def test_no_rows_with_a_commit_of_the_database(self, world, monkeypatch):
-        monkeypatch.setattr(world.store.turns, "_write_rows", lambda: None)
+        monkeypatch.setattr(world.store._young, "write_all", lambda: None)
         world.put("Q", b"young")
         world.define("OTHER")
         world.store.turns._commit()

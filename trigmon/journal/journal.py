@@ -135,6 +135,8 @@ SIZE = 16 << 20
 """Bytes of the file at most. A turn that does not fit is made durable by a sync of the database instead."""
 FIRST_SIZE = 64 << 10
 """The file grows by doubling, from so many bytes: a sync of a write within the file changes nothing but its data."""
+MOST_GROWTH = 1 << 20
+"""Bytes that it grows by at most: no call waits for the zeros of many megabytes."""
 _PART = 64 << 10
 
 
@@ -143,7 +145,7 @@ class JournalFullError(Exception):
 
 
 class JournalFile(Protocol):
-    """The file. Each method may raise what the store raises for a broken disk."""
+    """The file, open. Each method may raise what the store raises for a broken disk."""
 
     def read(self) -> bytes:
         """Returns all of it."""
@@ -162,15 +164,19 @@ class Journal:
     """See the module. ``new_salt`` returns 32 random bits.
 
     ``number``: of the last turn. ``durable``: of the last turn that a power cut cannot undo. ``entries``: the changes
-    since the last turn.
+    since the last turn. ``is_empty``: there is nothing in the file.
     """
 
     def __init__(self, file: JournalFile, new_salt: Callable[[], int]) -> None:
         self._file = file
         self._new_salt = new_salt
-        self._found = file.read()
+        try:
+            self._found = file.read()
+        except BaseException:
+            file.close()
+            raise
         self._size = len(self._found)
-        self._is_empty = self._found[:HEADER_SIZE] == NO_HEADER[: len(self._found)]
+        self.is_empty = self._found[:HEADER_SIZE] == NO_HEADER[: len(self._found)]
         self.entries = Entries()
         self.number = self.durable = 0
         self._salt = 0
@@ -189,12 +195,12 @@ class Journal:
 
     def clear(self) -> None:
         """Makes the journal empty, durably: nothing in it is needed."""
-        if self._is_empty:
+        if self.is_empty:
             return
         with suppress(JournalFullError):  # the database has all of it, and goes on behind every number of the file
             self._file.write(NO_HEADER, 0)
             self._file.sync()
-            self._is_empty = True
+            self.is_empty = True
 
     def add(self, change: JournalChange) -> None:
         """Adds a change to the turn."""
@@ -229,7 +235,7 @@ class Journal:
             data = record(self.number + 1, self.durable, entries, self._salt)
             if not self._at:
                 data = header(self._salt) + data
-            self._is_empty = False
+            self.is_empty = False
             self._put(data, self._at)
         except JournalFullError:
             return False
@@ -244,7 +250,7 @@ class Journal:
             return False
         wanted = max(FIRST_SIZE, self._size)
         while wanted < size:
-            wanted *= 2
+            wanted += min(wanted, MOST_GROWTH)
         wanted = min(wanted, SIZE)
         self._put(bytes(wanted - self._size), self._size)
         self._size = wanted

@@ -231,7 +231,8 @@ def _drop_definition(store: RowStore, change: c.DropDefinition) -> None:
     for cause in causes_of(change, store.standing.causes):
         store.execute(sql.DROP_CAUSE, cause)
     if change.object_type is ObjectType.QLOCAL:
-        number = store.numbers.pop(change.name)
+        number = store.numbers[change.name]
+        del store.numbers[change.name]
         store.execute(sql.DROP_RESERVATIONS, (number,))
         facts = store.standing.queues.get(change.name)
         if store.leftovers or facts is None or facts.depth > SLICE:

@@ -33,6 +33,17 @@ WEEK_MS = 7 * 86_400_000
 Execute = Callable[..., Any]
 
 
+class QueueGoneError(KeyError):
+    """A change is of a queue that has no number."""
+
+
+class QueueNumbers(dict[str, int]):
+    """The numbers of queues by name. Raises QueueGoneError for a queue that has none."""
+
+    def __missing__(self, q_name: str) -> int:
+        raise QueueGoneError(q_name)
+
+
 class RowStore(BaseStore):
     """The base class of SQL stores: which statements a read runs; :mod:`trigmon.store.sql.row_writes` has the writes.
 
@@ -49,7 +60,7 @@ class RowStore(BaseStore):
         self.messages = Messages(execute)
         self.ledger = Ledger(execute, self.rows, self._open_rows)
         self._ended_runs = self.ledger.history
-        self.numbers: dict[str, int] = {}
+        self.numbers = QueueNumbers()
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
         self.ahead = Ahead()
@@ -126,7 +137,7 @@ class RowStore(BaseStore):
         """Returns the queues' names by number, including deleted queues that still have rows."""
         names: dict[int, str] = dict(self.rows(sql.QUEUES))
         dropped = self.leftovers.read(names)
-        self.numbers = {name: number for number, name in names.items() if number not in dropped}
+        self.numbers = QueueNumbers((name, number) for number, name in names.items() if number not in dropped)
         return names
 
     def is_new(self) -> bool:

@@ -29,11 +29,11 @@ APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
 
 # Exclusive locking keeps the WAL index in this process, so no other process can read half a turn. Checkpoints run when
-# no call waits: one inside a commit stalls every client for milliseconds.
+# no call waits: one inside a commit stalls every client for milliseconds. A commit is not synced: the journal is.
 PRAGMAS: tuple[tuple[str, str, object], ...] = (
     ("locking_mode", "EXCLUSIVE", "exclusive"),
     ("journal_mode", "WAL", "wal"),
-    ("synchronous", "FULL", 2),
+    ("synchronous", "NORMAL", 1),
     ("wal_autocheckpoint", "0", 0),
     ("temp_store", "MEMORY", 2),
     ("mmap_size", "0", 0),

@@ -7,7 +7,7 @@ Where the disk is nearly full each turn is synced that way, so that nothing grow
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trigmon.journal.entries import JournalChange
 from trigmon.journal.journal import Journal
@@ -16,9 +16,10 @@ from trigmon.rules.model.changes import AddMessage
 from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.checksums import SET_TURN
 from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
+from trigmon.store.sqlite.young_messages import AT_ONCE, YoungMessages
 
 MOST_WAITING = 1000
-"""So many turns, or writes, may wait in memory for a commit: no call should wait for the pages of a large unit."""
+"""So many turns, or writes, wait in memory for a commit: no call should wait for the pages of a large unit."""
 MOST_BYTES = 4 << 20
 """So many bytes of volatile changes may wait for their record."""
 
@@ -30,22 +31,22 @@ LARGE_TURN = 1 << 20
 class DurableTurns:
     """The transaction, the journal and the log of one database.
 
-    ``run`` runs a statement and raises StoreBroken. ``write_rows`` writes the rows that are missing so far: a commit
-    needs all of them, since the journal is replayed from there. ``last`` is the file last_turn. ``lasts``: how long the
-    turn's most durable change must last. ``is_short``: the disk is nearly full. ``has_written``: the turn has written
-    rows of its own. ``in_call``: the call can be undone.
+    ``run`` runs a statement, ``add_rows`` writes rows of committed messages; both raise StoreBroken. ``last`` is the
+    file last_turn. ``lasts``: how long the turn's most durable change must last. ``is_short``: the disk is nearly full.
+    ``has_written``: the turn has written rows of its own. ``in_call``: the call can be undone. ``young``: the messages
+    without rows. A commit needs the rows of all, since the journal is replayed from there.
     """
 
     def __init__(
         self,
         run: Callable[..., None],
-        write_rows: Callable[[], None],
+        add_rows: Callable[[Sequence[AddMessage]], None],
         journal: Journal,
         log: TurnLog,
         last: LastTurn,
     ) -> None:
         self._run = run
-        self._write_rows = write_rows
+        self.young = YoungMessages(add_rows, self.note)
         self.journal = journal
         self.log = log
         self._last = last
@@ -53,23 +54,17 @@ class DurableTurns:
         self.is_short = False
         self.is_open = self.in_call = False
         self.has_written = False
-        self._is_full = True
         self._is_unsynced = True
-        self._waiting = 0
-        self._settled = 0
+        self._waiting = self._before = 0
+        self._committed = 0
         self._call_began = journal.entries.place
+        self._undo: list[Callable[[], object]] = []
 
     def begin(self) -> None:
         """Begins the transaction of this turn, and of later turns until a commit is due, unless it has begun."""
         if not self.is_open:
-            self._begin(is_full=self.is_short)
-
-    def _begin(self, *, is_full: bool) -> None:
-        if is_full is not self._is_full:
-            self._run(f"PRAGMA synchronous = {'FULL' if is_full else 'NORMAL'}")
-            self._is_full = is_full
-        self._run("BEGIN IMMEDIATE")
-        self.is_open = True
+            self._run("BEGIN IMMEDIATE")
+            self.is_open = True
 
     def begin_call(self) -> None:
         """Makes the call undoable from here on."""
@@ -84,15 +79,24 @@ class DurableTurns:
         if self.in_call:
             self._run("RELEASE call")
             self.in_call = False
+            self._undo.clear()
+
+    def note(self, undo: Callable[[], object]) -> None:
+        """Notes what undoes a change in memory that the call has made, if the call can be undone."""
+        if self.in_call:
+            self._undo.append(undo)
 
     def undo_call(self) -> bool:
-        """Undoes the writes of the call; returns whether there were any."""
+        """Undoes the writes of the call and the changes noted; returns whether the call could be undone."""
         if not self.in_call:
             return False
         self._run("ROLLBACK TO call")
         self._run("RELEASE call")
         self.in_call = False
         self.journal.entries.cut(self._call_began)
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
         return True
 
     def must_last(self, durability: Durability) -> None:
@@ -117,10 +121,17 @@ class DurableTurns:
         self._waiting += 1
         if self.lasts is not VOLATILE or self.journal.entries.size > MOST_BYTES:
             self._make_durable(is_synced=self.lasts is SYNCED)
-        if self.is_open and self._waiting >= MOST_WAITING:
+        if self._is_commit_due():
             self._commit()
+        self._before = self._waiting
         if self.log.is_long(self.is_short):
             self.rest()
+
+    def _is_commit_due(self) -> bool:
+        """Returns whether the transaction is to be committed; until all rows are written each turn writes some."""
+        if not self.is_open or self._waiting < MOST_WAITING:
+            return False
+        return self.young.write_oldest(AT_ONCE + self._waiting - self._before)
 
     def prepare(self) -> None:
         """Makes everything so far durable."""
@@ -142,52 +153,37 @@ class DurableTurns:
         if not self.journal.write(is_synced=False):
             self.settle()
             return
-        self._write_rows()
+        self.young.write_all()
         self._end_transaction(self.journal.number)
 
     def _end_transaction(self, number: int) -> None:
+        """Commits, without a sync, as of the turn of this number."""
         self._run(SET_TURN, (number, row_sum("turn", number)))
         self._run("COMMIT")
+        self._committed = number
         self.is_open = False
-        self._is_unsynced = not self._is_full
-        self._waiting = 0
+        self._is_unsynced = True
+        self._waiting = self._before = 0
 
     def settle(self) -> None:
         """Commits and syncs the database: nothing in the journal is needed any more."""
         self.end_call()
-        self._write_rows()
-        if self._has_unsettled:
+        self.young.write_all()
+        if self.journal.entries or self.journal.number != self._committed:
             self.begin()  # also turns that touched no row have their number in the database
-        if not self.is_open and not self._is_unsynced:
-            return
-        number = self._synced(self.journal.number + 1)
-        self._last.set_turn(number)
-        self.journal.restart(number)
-        self._settled = number
-
-    def _synced(self, number: int) -> int:
-        """Commits and syncs the database as of this turn; returns the number of its last turn."""
         if self.is_open:
-            self._end_transaction(number)
+            self._end_transaction(self.journal.number + 1)
         if self._is_unsynced:
-            # What began without a sync is committed without one. The next transaction's sync covers all of the log; it
-            # needs a number of its own, since SQLite neither writes nor syncs what has not changed.
-            number += 1
-            self._begin(is_full=True)
-            self._end_transaction(number)
-        self.log.note_sync()
-        return number
+            self.log.sync()
+            self._is_unsynced = False
+            self._last.set_turn(self._committed)
+            self.journal.restart(self._committed)
 
     def rest(self) -> None:
         """Settles the database, and moves its log into the file."""
-        if self.is_open or self._has_unsettled:
-            self.settle()
+        self.settle()
         if self.log.pages:
             self.log.checkpoint()
-
-    @property
-    def _has_unsettled(self) -> bool:
-        return bool(self.journal.entries) or self.journal.number != self._settled
 
     def end_replay(self, number: int, highest: int) -> None:
         """Commits what was replayed, up to this turn. The journal is still needed: :meth:`settle` makes it durable.
@@ -196,6 +192,7 @@ class DurableTurns:
         in it that the next one must not take for turns behind its own.
         Also where nothing was replayed: a killed process leaves a database that has all turns and was not synced.
         """
+        self._committed = number
         if self.is_open:
             self._end_transaction(number)
         self._is_unsynced = True
@@ -209,3 +206,4 @@ class DurableTurns:
     def forget(self) -> None:
         """Forgets the transaction: it was rolled back."""
         self.is_open = self.in_call = False
+        self._undo.clear()

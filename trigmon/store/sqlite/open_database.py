@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from trigmon.journal.journal import Record, Tail
+from trigmon.journal.entries import JournalChange, changes_in
+from trigmon.journal.journal import Tail
 from trigmon.store.port import StoreBroken, StoreLost
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import row_sum
@@ -34,7 +35,7 @@ TailOf = Callable[[int], Tail]
 
 
 class Opened(NamedTuple):
-    """The database at this version's schema, the number of its last turn, and the journal's records behind that.
+    """The database at this version's schema, the number of its last turn, and the changes of the turns behind that.
 
     No file has a number behind ``highest``: from there on numbers are given, so that no record left in the journal is
     ever taken for a later turn.
@@ -42,7 +43,7 @@ class Opened(NamedTuple):
 
     db: apsw.Connection
     turn: int
-    records: list[Record]
+    behind: list[list[JournalChange]]
     highest: int
 
 
@@ -52,8 +53,8 @@ def open_database(
     """Opens the database.
 
     ``traces``: signs that a queue manager's database was here before. Raises StoreLost if acknowledged data is missing
-    and ``accept_loss`` is not set; if it is, the rest is used and an unreadable file is moved aside. Raises what
-    ``connect`` raises.
+    and ``accept_loss`` is not set; if it is, the rest is used and an unreadable file is moved aside. Raises
+    UnknownVersionError, UnknownEntryError, and what ``connect`` raises.
     """
     if vfs is None:
         take_place(path, tell)
@@ -99,7 +100,9 @@ def _opened(
             )
         # What a journal changes in a database that is not there any more has nothing to stand on.
         records = [] if was_empty or known is None else tail.records
-        missing = missing or tail.lost or _missing(db, turn + len(records), salt, last)
+        # Before the database is brought to this version: the trigmon that wrote the journal must be able to open it.
+        behind = [list(changes_in(record.entries)) for record in records]
+        missing = missing or tail.lost or _missing(db, turn + len(behind), salt, last)
         if missing:
             _accept(f"{path}: {missing}", tell, accept_loss)
         if last.is_unreadable or (not last.is_there and turn):
@@ -113,7 +116,7 @@ def _opened(
             raise StoreBroken(f"{path}: {error}") from error  # a full disk can pass
         raise
     db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    return Opened(db, turn, records, max(turn + len(records), tail.highest, last.found.turn))
+    return Opened(db, turn, behind, max(turn + len(behind), tail.highest, last.found.turn))
 
 
 def _turn_of(db: apsw.Connection, last: LastTurn, tell: Tell) -> int | None:

@@ -5,32 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from trigmon.journal.entries import SetMeta, UnknownEntryError, changes_in
-from trigmon.journal.journal import Record
+from trigmon.journal.entries import JournalChange, SetMeta
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.state import Standing
-from trigmon.store.port import UnsupportedVersion
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.row_writes import WRITE
+from trigmon.store.sql.store import QueueGoneError
 from trigmon.store.sqlite.inspection import Tell
 
 if TYPE_CHECKING:
     from trigmon.store.sql.store import RowStore
 
 
-def replay(store: RowStore, records: Iterable[Record], tell: Tell) -> None:
-    """Writes the rows of these records, in the caller's transaction.
+def replay(store: RowStore, changes: Iterable[JournalChange], tell: Tell) -> None:
+    """Writes the rows of these changes, in the caller's transaction.
 
-    A change of a queue that is gone, as damage took it, is reported and left out. Raises UnsupportedVersion, and what
-    the database raises.
+    A change of a queue that is gone, as damage took it, is reported and left out. Raises what the database raises.
     """
     _read_rows(store)
-    try:
-        for record in records:
-            for change in changes_in(record.entries):
-                _write(store, change, tell)
-    except UnknownEntryError as error:
-        raise UnsupportedVersion(f"{error}: start the trigmon that wrote it, and stop it in order") from error
+    for change in changes:
+        _write(store, change, tell)
 
 
 def _read_rows(store: RowStore) -> None:
@@ -43,7 +37,7 @@ def _read_rows(store: RowStore) -> None:
     store._block_end = int(store._meta("next_id") or 0)
 
 
-def _write(store: RowStore, change: c.AnyChange | SetMeta, tell: Tell) -> None:
+def _write(store: RowStore, change: JournalChange, tell: Tell) -> None:
     if isinstance(change, SetMeta):
         store.execute(sql.SET_META, (change.key, change.value))
         if change.key == "next_id":
@@ -51,7 +45,7 @@ def _write(store: RowStore, change: c.AnyChange | SetMeta, tell: Tell) -> None:
         return
     try:
         WRITE[type(change)](store, change)
-    except KeyError as error:
+    except QueueGoneError as error:
         tell(f"a change of the journal is left out, for queue {error} is lost")
     if isinstance(change, c.SetCause):
         store.standing.follow(change)  # the end of a process deletes its causes

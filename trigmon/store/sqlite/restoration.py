@@ -119,10 +119,9 @@ def finish_restore(path: Path, tell: Tell) -> None:
     restored = _beside(path, "restored")
     if not restored.exists():
         return
-    if path.exists():
-        tell(f"{path.name} as it was is kept as {set_aside(path, 'replaced', (JOURNAL, '-wal', '')).name}")
-    for suffix in ("-wal", JOURNAL):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    files = (JOURNAL, "-wal", "")
+    if any(Path(f"{path}{suffix}").exists() for suffix in files):
+        tell(f"{path.name} as it was is kept as {set_aside(path, 'replaced', files).name}")
     stamp = path.parent / LAST_TURN
     if _beside(stamp, "restored").exists():
         _beside(stamp, "restored").rename(stamp)

@@ -37,13 +37,14 @@ def set_aside(path: Path, why: str = "damaged", suffixes: Sequence[str] = ("-wal
 
     Returns the new path.
     """
+    there = [suffix for suffix in suffixes if Path(f"{path}{suffix}").exists()]
     for number in count(1):
         aside = path.with_name(f"{path.name}.{why}-{number}")
-        if not aside.exists() and not Path(f"{aside}-wal").exists():
+        # The database is renamed last: what a kill left half-way is finished under the same name.
+        if not aside.exists() and not any(Path(f"{aside}{suffix}").exists() for suffix in there):
             break
-    for suffix in suffixes:
-        if Path(f"{path}{suffix}").exists():
-            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
+    for suffix in there:
+        Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
     return aside
 
 

@@ -42,7 +42,6 @@ from trigmon.store.sqlite.start_check import whole
 from trigmon.store.sqlite.store_start import open_and_replay, roll_back
 from trigmon.store.sqlite.turn_log import LastTurn, TurnLog, VfsJournalFile
 from trigmon.store.sqlite.unit_puts import UnitPuts
-from trigmon.store.sqlite.young_messages import YoungMessages
 
 FILE_NAME = "qm.db"
 
@@ -71,11 +70,12 @@ class SqliteStore(RowStore):
             self._last = LastTurn(directory, vfs or "")
             self._journal = Journal(VfsJournalFile(self._path, vfs or ""), partial(secrets.randbits, 32))
             self._log = TurnLog(self._path, vfs, self._last)
-            self.turns = DurableTurns(self._run_sql, self._write_young, self._journal, self._log, self._last)
+            add_rows = partial(_add_rows, self, unit_id=0)
+            self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last)
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.settle)
             super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
-            self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self._is_call_undoable)
-            self._young = YoungMessages(partial(_add_rows, self, unit_id=0), self._is_call_undoable)
+            self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self.turns.note)
+            self._young = self.turns.young
             open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
             _close_files(self)
@@ -147,9 +147,6 @@ class SqliteStore(RowStore):
         self.turns.end_call()
         if self._is_to_mend:
             self._mend()
-        if self._unit_puts.before:
-            self._unit_puts.mark()
-        self._young.mark()
         self.standing.mark()
         self.ahead.mark()
 
@@ -163,8 +160,6 @@ class SqliteStore(RowStore):
         """See the port."""
         if self.turns.undo_call():
             self._forget_call()
-        self._unit_puts.undo()
-        self._young.undo()
         self.standing.undo()
         self.ahead.undo(self.standing.units)
 
@@ -321,12 +316,6 @@ class SqliteStore(RowStore):
             self.keep_ids_behind(due.number)
         self.turns.add(due)
 
-    def _is_call_undoable(self) -> bool:
-        return self.turns.in_call
-
-    def _write_young(self) -> None:
-        guarded(self._young.write_all)
-
     def keep_ids_behind(self, number: int) -> None:
         """See :class:`RowStore`. The journal has the block, since a put of a unit of work is not in it yet."""
         if number >= self._block_end:
@@ -359,10 +348,13 @@ def _add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) ->
 
 def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
     store.turns.begin()
-    # An error here ends the process: these messages are nowhere but in the journal.
-    before, store.turns.has_written = store.turns.has_written, True
-    store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
-    store.turns.has_written = before
+    try:
+        store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
+    except apsw.Error as error:
+        if isinstance(error, DAMAGE):
+            store._last.set_damaged(True)  # the next start checks everything
+        # These messages are nowhere but in the journal. With its cause it would be taken for damage that can be mended.
+        raise StoreBroken(f"{type(error).__name__}: {error}") from None
 
 
 def _close_files(store: SqliteStore) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from zlib import crc32
 import apsw
 import msgspec
 
-from trigmon.journal.journal import UnknownVersionError, tail_of
+from trigmon.journal.entries import UnknownEntryError, changes_in
+from trigmon.journal.journal import Record, UnknownVersionError, tail_of
 from trigmon.mq.run import read_run
 from trigmon.store.port import DirectoryInUse, StoreBroken
 from trigmon.store.sql import statements as sql
@@ -154,6 +155,7 @@ def _missing_turns(db: apsw.Connection, path: Path) -> Iterator[str]:
             return
         if tail.lost:
             yield tail.lost
+        yield from _limited(_unknown_turns(tail.records))
         turn += len(tail.records)
     file = path.parent / LAST_TURN
     with suppress(FileNotFoundError):
@@ -162,6 +164,15 @@ def _missing_turns(db: apsw.Connection, path: Path) -> Iterator[str]:
             yield f"{file.name} is damaged: whether turns are missing at the end is not known"
         elif stamp.turn > turn:
             yield f"the last {stamp.turn - turn} of {stamp.turn} turns that were acknowledged are missing"
+
+
+def _unknown_turns(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        try:
+            for _ in changes_in(record.entries):
+                pass
+        except UnknownEntryError as error:
+            yield f"turn {record.number} of the journal cannot be applied: {error}"
 
 
 def _contents(db: apsw.Connection) -> Iterator[str]:

@@ -8,6 +8,7 @@ synced itself. A killed process leaves it intact; after a power cut it may be ol
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import struct
 from pathlib import Path
@@ -80,8 +81,12 @@ class LastTurn:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_MAIN_DB
         try:
             self._file = apsw.VFSFile(vfs, str(path), [flags, 0])
+        except apsw.Error as error:
+            raise StoreBroken(f"{path}: {error}") from error
+        try:
             read = self._file.xRead(SIZE, 0) if self._file.xFileSize() else b""
         except apsw.Error as error:
+            self.close()
             raise StoreBroken(f"{path}: {error}") from error
         stamp = unpacked(read)
         self.is_unreadable = bool(read) and stamp is None
@@ -110,12 +115,17 @@ class LastTurn:
             self._write(self._stamp._replace(is_damaged=is_damaged))
 
     def begin(self, turn: int) -> None:
-        """Writes and syncs the file for a store whose last turn is this one."""
+        """Writes and syncs the file for a store whose last turn is this one, and the names of all files of the store.
+
+        Raises StoreBroken: a power cut could take a file away whose name is not durable.
+        """
         self._write(Stamp(turn, is_damaged=self._stamp.is_damaged))
         self.sync()
         if self._directory is not None:
-            with contextlib.suppress(OSError):  # an older file does no harm
+            try:
                 make_durable(self._directory)
+            except OSError as error:
+                raise StoreBroken(f"{self._directory}: {error}") from error
 
     def sync(self) -> None:
         """Syncs the file. Errors are ignored."""
@@ -138,6 +148,9 @@ def make_durable(directory: Path) -> None:
     opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # the file system has no sync of directories
+            raise
     finally:
         os.close(opened)
 
@@ -188,8 +201,20 @@ class TurnLog:
         self.pages = pages
         return apsw.SQLITE_OK
 
-    def note_sync(self) -> None:
-        """Records that all of the WAL is durable."""
+    def sync(self) -> None:
+        """Makes all commits durable, by one sync of the WAL. Raises StoreBroken: a sync that failed is never repeated.
+
+        SQLite commits without a sync, and syncs the WAL by itself only before a checkpoint.
+        """
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_WAL
+        try:
+            file = apsw.VFSFile(self._vfs or "", f"{self._path}-wal", [flags, 0])
+            try:
+                file.xSync(_SYNC_OF_DATA)
+            finally:
+                file.xClose()
+        except apsw.Error as error:
+            raise StoreBroken(f"{self._path}-wal: {error}") from error
         self.synced_pages = self.pages
 
     def checkpoint(self) -> None:
@@ -214,7 +239,7 @@ class TurnLog:
 class VfsJournalFile:
     """See :class:`trigmon.journal.journal.JournalFile`. ``vfs`` is SQLite's name of the file system, "" the machine's.
 
-    Every method raises StoreBroken.
+    Every method raises StoreBroken, and a write on a full disk JournalFullError.
     """
 
     def __init__(self, database: Path, vfs: str = "") -> None:

@@ -7,6 +7,7 @@ written first, as uncommitted ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -25,23 +26,20 @@ Puts = list[c.AddMessage]
 class UnitPuts:
     """The puts ``by_unit`` of work, in order. ``add_rows`` writes rows of puts, of a unit or (0) as committed ones.
 
-    ``keep_ids_behind`` records that a message's number is in use. ``is_call_undoable`` returns whether an undo of the
-    call also undoes the rows that are written now.
+    ``keep_ids_behind`` records that a message's number is in use. ``note`` notes an undo.
     """
 
     def __init__(
         self,
         add_rows: Callable[[Sequence[c.AddMessage], int], None],
         keep_ids_behind: Callable[[int], None],
-        is_call_undoable: Callable[[], bool],
+        note: Callable[[Callable[[], object]], None],
     ) -> None:
         self._add_rows = add_rows
         self._keep_ids_behind = keep_ids_behind
-        self._is_call_undoable = is_call_undoable
+        self._note = note
         self.by_unit: dict[int, Puts] = {}
         self._size = 0
-        # By unit that the call has touched its puts as they were when it began: the list, and how many it had.
-        self.before: dict[int, tuple[Puts, int]] = {}
 
     def to_write(self, change: c.AnyChange, most: int) -> c.AnyChange | None:
         """Returns the change that is to be written now, behind the rows that it needs; None for a put that is kept.
@@ -74,20 +72,6 @@ class UnitPuts:
         if unit_id in self.by_unit:
             self._add_rows(self._take(unit_id), unit_id)
 
-    def mark(self) -> None:
-        """Begins a call."""
-        self.before.clear()
-
-    def undo(self) -> None:
-        """Undoes the call."""
-        for unit_id, (puts, count) in self.before.items():
-            self._size -= _size(self.by_unit.pop(unit_id, []))
-            del puts[count:]
-            if puts:
-                self.by_unit[unit_id] = puts
-                self._size += _size(puts)
-        self.before.clear()
-
     def _has_room(self, change: c.AddMessage, most: int) -> bool:
         """Returns whether a put can be kept: of a unit, not held, and outside groups."""
         if not change.unit_id or change.is_held or change.descriptor.group_id != NO_ID:
@@ -96,10 +80,15 @@ class UnitPuts:
 
     def _keep(self, change: c.AddMessage) -> None:
         self._keep_ids_behind(change.number)
-        puts = self._touch(change.unit_id)
-        puts.append(change)
-        self.by_unit[change.unit_id] = puts
+        self.by_unit.setdefault(change.unit_id, []).append(change)
         self._size += len(change.data)
+        self._note(partial(self._drop_last, change.unit_id))
+
+    def _drop_last(self, unit_id: int) -> None:
+        puts = self.by_unit[unit_id]
+        self._size -= len(puts.pop().data)
+        if not puts:
+            del self.by_unit[unit_id]
 
     def _end(self, change: c.EndUnit) -> c.EndUnit:
         """Returns the end of a unit without its puts, if all of them are here; else it finds their rows."""
@@ -114,19 +103,11 @@ class UnitPuts:
         return replace(change, unit=replace(unit, puts={}))
 
     def _take(self, unit_id: int) -> Puts:
-        puts = self._touch(unit_id)
-        if not self._is_call_undoable():
-            self.before[unit_id] = ([], 0)
-        del self.by_unit[unit_id]
-        self._size -= _size(puts)
+        puts = self.by_unit.pop(unit_id)
+        self._size -= sum(len(put.data) for put in puts)
+        self._note(partial(self._bring_back, unit_id, puts))
         return puts
 
-    def _touch(self, unit_id: int) -> Puts:
-        """Returns a unit's puts, after noting them as they were when the call began."""
-        puts = self.by_unit.get(unit_id, [])
-        self.before.setdefault(unit_id, (puts, len(puts)))
-        return puts
-
-
-def _size(puts: Puts) -> int:
-    return sum(len(put.data) for put in puts)
+    def _bring_back(self, unit_id: int, puts: Puts) -> None:
+        self.by_unit[unit_id] = puts
+        self._size += sum(len(put.data) for put in puts)

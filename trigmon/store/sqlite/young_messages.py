@@ -1,14 +1,15 @@
 """Committed messages without rows: they lie in memory and in the journal, and a queue that keeps up never needs more.
 
 A message that is got outside syncpoint while it is young is never written to the database. All others are written many
-at a time: when there are too many, before any look at rows, before a change that concerns rows they may be among, and
-with each commit of the database, since the journal up to there is not replayed.
+at a time: the oldest when there are too many, and all before any look at rows, before a change that concerns rows they
+may be among, and with each commit of the database, since the journal up to there is not replayed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import partial
+from itertools import islice
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
@@ -16,32 +17,23 @@ from trigmon.rules.model import changes as c
 MOST = 1000
 MOST_BYTES = 8 << 20
 """Kept without rows at most."""
+AT_ONCE = 64
+"""Rows written by a turn that needs none of them."""
 _NEEDS_ALL_ROWS = {c.DropDefinition, c.DeleteLogically, c.ReserveMessages}
-
-Puts = dict[int, c.AddMessage]
-
-
-class _Step(NamedTuple):
-    """What the call has done: put ``came``, or those that ``went``, as got or written."""
-
-    came: int = 0
-    went: Sequence[c.AddMessage] = ()
 
 
 class YoungMessages:
-    """The young messages of a store, by number. ``add_rows`` writes rows of puts.
-
-    ``is_call_undoable`` returns whether an undo of the call also undoes the rows that are written now.
-    """
+    """The young messages of a store, by number. ``add_rows`` writes rows of puts, ``note`` notes an undo."""
 
     def __init__(
-        self, add_rows: Callable[[Sequence[c.AddMessage]], None], is_call_undoable: Callable[[], bool]
+        self,
+        add_rows: Callable[[Sequence[c.AddMessage]], None],
+        note: Callable[[Callable[[], object]], None],
     ) -> None:
         self._add_rows = add_rows
-        self._is_call_undoable = is_call_undoable
-        self._puts: Puts = {}
+        self._note = note
+        self._puts: dict[int, c.AddMessage] = {}
         self._size = 0
-        self._steps: list[_Step] = []
 
     def __len__(self) -> int:
         return len(self._puts)
@@ -51,7 +43,7 @@ class YoungMessages:
         if isinstance(change, c.AddMessage):
             return not change.unit_id and self.keep(change)
         if isinstance(change, c.RemoveMessage) and change.message.number in self._puts:
-            self._note(_Step(went=(self._pop(change.message.number),)))
+            self._note(partial(self._bring_back, (self._pop(change.message.number),)))
             return True
         if isinstance(change, c.TakeMessage) and change.message.number in self._puts:
             self._write((self._pop(change.message.number),))
@@ -63,16 +55,20 @@ class YoungMessages:
         """Returns whether a message that is committed is kept; if not, it needs a row."""
         if put.descriptor.group_id != NO_ID or len(put.data) > MOST_BYTES:
             return False
-        if len(self._puts) >= MOST or self._size + len(put.data) > MOST_BYTES:
-            self.write_all()
-        self._puts[put.number] = put
-        self._size += len(put.data)
-        self._note(_Step(came=put.number))
+        while len(self._puts) >= MOST or self._size + len(put.data) > MOST_BYTES:
+            self.write_oldest()
+        self._bring_back((put,))
+        self._note(partial(self._pop, put.number))
         return True
 
-    def _note(self, step: _Step) -> None:
-        if self._is_call_undoable():
-            self._steps.append(step)
+    def write_oldest(self, count: int = AT_ONCE) -> bool:
+        """Writes the rows of so many, the oldest; returns whether all have rows now."""
+        puts = tuple(islice(self._puts.values(), count))
+        for put in puts:
+            self._pop(put.number)
+        if puts:
+            self._write(puts)
+        return not self._puts
 
     def write_all(self) -> None:
         """Writes the rows of all."""
@@ -84,21 +80,12 @@ class YoungMessages:
 
     def _write(self, puts: Sequence[c.AddMessage]) -> None:
         self._add_rows(puts)
-        self._note(_Step(went=puts))
+        self._note(partial(self._bring_back, puts))
 
-    def mark(self) -> None:
-        """Begins a call."""
-        self._steps.clear()
-
-    def undo(self) -> None:
-        """Undoes the call."""
-        for step in reversed(self._steps):
-            if step.came:
-                self._pop(step.came)
-            for put in step.went:
-                self._puts[put.number] = put
-                self._size += len(put.data)
-        self._steps.clear()
+    def _bring_back(self, puts: Sequence[c.AddMessage]) -> None:
+        for put in puts:
+            self._puts[put.number] = put
+            self._size += len(put.data)
 
     def _pop(self, number: int) -> c.AddMessage:
         put = self._puts.pop(number)
