@@ -269,10 +269,11 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
 class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE QLOCAL: a queue that holds messages. Opening a model queue makes one that is dynamic.
 
-    Three are no attributes. ``made_by`` is the user who made a dynamic queue. ``is_disarmed``: control is off because
+    Four are no attributes. ``made_by`` is the user who made a dynamic queue. ``is_disarmed``: control is off because
     DEPTH fired, and REARM(AUTO) is to turn it on again.
     ``is_drained``: since then its last reader has closed and left only what it could not see, since it was not
-    committed.
+    committed. ``moments``, of an initiation queue that is shared: the last moment of each schedule, by name, for which
+    a member of the group wrote a trigger message.
     """
 
     definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
@@ -282,6 +283,7 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     is_disarmed: bool = False
     is_drained: bool = False
     made_by: str = ""
+    moments: dict[str, int] = {}
 
     @property
     def is_dynamic(self) -> bool:
@@ -404,8 +406,9 @@ class Schedule(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE SCHEDULE, which is ours: at which moments a queue's process, or a process without a queue, is started.
 
     The last three attributes are written by the queue manager, in the same step as the trigger message of a moment:
-    so no moment is started twice. ``timed_ms`` is no attribute: when CRON, EVERY or TIMEZONE was set last, by the queue
-    manager's own time; earlier moments are none of the schedule's.
+    so no moment is started twice. Two are no attributes. ``timed_ms``: when CRON, EVERY or TIMEZONE was set last, by
+    the queue manager's own time; earlier moments are none of the schedule's. ``fails``: the conditions that did not
+    hold at the last moment.
     """
 
     description: Description = ""
@@ -422,6 +425,7 @@ class Schedule(Definition, frozen=True, kw_only=True, omit_defaults=True):
     last_start_ms: Annotated[int, Attribute("LASTSTART", high=2**62, read_only=True, ours=True)] = 0
     why_not: Annotated[str, Attribute("WHYNOT", length=1024, read_only=True, ours=True)] = ""
     timed_ms: int = 0
+    fails: tuple[str, ...] = ()
 
 
 class Watch(Definition, frozen=True, kw_only=True, omit_defaults=True):

@@ -79,6 +79,7 @@ def decide_define(call: Define, facts: WorldFacts, found: Found | None, now: int
     if kind is LocalQueue:
         # How a queue was made is not up to a definition, nor to the one it is made like.
         values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
+        values["moments"] = getattr(existing, "moments", {})
     definition = replace(base, **values)
     if kind is Schedule:
         definition = timed(definition, now)
@@ -162,7 +163,7 @@ def decide_take_copy(call: TakeCopy, facts: WorldFacts, found: Found | None, now
     values: dict[str, Any] = {"qsg_disp": QsgDisp.COPY, "created_ms": created_ms, "altered_ms": now}
     copy = replace(original, **values)
     if isinstance(copy, Schedule):
-        copy = copied(copy, there, now)
+        copy = copied(copy, there)
     return _set(facts, object_type, copy, now, ids)
 
 

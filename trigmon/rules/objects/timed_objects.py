@@ -17,18 +17,19 @@ TIMING = frozenset(("cron", "every_s", "timezone"))
 
 def timed(schedule: Schedule, now: int) -> Schedule:
     """Returns a schedule whose moments were set now: none before counts, and none was judged."""
-    return replace(schedule, timed_ms=now, last_moment_ms=0, last_start_ms=0, why_not="")
+    return _unjudged(replace(schedule, timed_ms=now))
 
 
-def copied(schedule: Schedule, there: Definition | None, now: int) -> Schedule:
+def _unjudged(schedule: Schedule) -> Schedule:
+    return replace(schedule, last_moment_ms=0, last_start_ms=0, why_not="", fails=())
+
+
+def copied(schedule: Schedule, there: Definition | None) -> Schedule:
     """Returns a member's copy of the group's schedule: it goes on where the copy ``there`` was, if there was one."""
-    if not isinstance(there, Schedule):
-        return timed(schedule, now)
-    if schedule.timed_ms != there.timed_ms:
-        return schedule
-    return replace(
-        schedule, last_moment_ms=there.last_moment_ms, last_start_ms=there.last_start_ms, why_not=there.why_not
-    )
+    if not isinstance(there, Schedule) or schedule.timed_ms != there.timed_ms:
+        return _unjudged(schedule)
+    was = there.last_moment_ms, there.last_start_ms, there.why_not, there.fails
+    return replace(schedule, last_moment_ms=was[0], last_start_ms=was[1], why_not=was[2], fails=was[3])
 
 
 def check_schedule(schedule: Schedule, named: Collection[str]) -> None:
