@@ -21,7 +21,14 @@ texts = st.one_of(
 )
 _files = st.lists(st.sampled_from(["a.py", "/b/c", "hdfs://n/d.zip#e", "ü.txt"]), max_size=3).map(",".join)
 _memory = st.sampled_from(["", "512m", "2g", "1T"])
-FITTING: dict[str, st.SearchStrategy[str]] = {
+FITTING: dict[str, st.SearchStrategy[Any]] = {
+    "cron": st.sampled_from(["", "0 2 * * *", "*/5 1-3 1,15 * mon-fri"]),
+    "every_s": st.sampled_from([0, 0, 1, 900]),
+    "timezone": st.sampled_from(["UTC", "UTC", "Europe/Berlin"]),
+    "directory": st.sampled_from(["/srv/in", "/srv/two words"]),
+    "pattern": st.sampled_from(["*", "*.csv", "a b?"]),
+    "done": st.sampled_from(["", "/srv/done"]),
+    "failed": st.sampled_from(["", "/srv/failed"]),
     "run_as": st.sampled_from(["", "load"]),
     "virtualenv": st.sampled_from(["", "/srv/venv"]),
     "warm_interpreter": st.sampled_from(["no"] * 9 + ["yes"]),

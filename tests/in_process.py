@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+from trigmon.mq.attributes import EVERY_TYPE
 from trigmon.mq.calls import Call, Display
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing, Refused, Reply
@@ -35,7 +36,7 @@ class InProcess:
     def rows(self, *object_types: str) -> list[dict[str, Any]]:
         """Returns every object, or those of these types, as DISPLAY shows them, without the times."""
         found = []
-        for object_type in object_types or ("QMGR", "PROCESS", "queue"):
+        for object_type in object_types or EVERY_TYPE:
             listing = self(Display(object_type=object_type))
             assert isinstance(listing, Listing)
             assert not listing.more

@@ -66,6 +66,7 @@ from trigmon.client.option_names import Data, GetWords, Match, PutWords
 from trigmon.definitions.apply_plan import plan
 from trigmon.definitions.definition_files import read_files
 from trigmon.definitions.object_models import long_name
+from trigmon.mq.attributes import EVERY_TYPE
 from trigmon.mq.calls import Alter, Call, Define, Display, Get, Open
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, OpenOption
@@ -173,8 +174,7 @@ class InMemory:
 
     def apply(self, *paths: str | Path) -> None:
         """Makes the objects equal to definition files, as ``trigmon apply``. Raises DefinitionError, MQError."""
-        kinds = ("queue", "PROCESS", "QMGR")
-        existing = [row for kind in kinds for row in all_rows(self._command, Display(object_type=kind))]
+        existing = [row for kind in EVERY_TYPE for row in all_rows(self._command, Display(object_type=kind))]
         for step in plan(read_files(Path(path) for path in paths), existing):
             self._command(step.call)
 

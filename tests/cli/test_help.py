@@ -15,6 +15,8 @@ from trigmon.mq.attribute_meanings import MEANINGS
 from trigmon.mq.attributes import ATTRIBUTES
 
 PROMISED = {
+    "schedule",
+    "watch",
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "top", "web", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
@@ -131,6 +133,12 @@ def test_an_attribute_that_mq_does_not_have_says_so():
 @pytest.mark.parametrize("path", [("queue",), ("queue", "define"), ("backup",)])
 def test_a_command_is_explained_as_by_its_own_help(path: tuple[str, ...]):
     assert run_cli("help", *path).stdout.split() == run_cli(*path, "--help").stdout.split()
+
+
+def test_a_word_of_a_command_and_of_an_attribute_is_the_attribute_in_capitals():
+    assert "Usage:" in run_cli("help", "put").stdout
+    (shown,) = objects(run_cli("help", "PUT", "--output", "json"))
+    assert shown["attribute"] == "inhibit_put"
 
 
 def test_what_is_neither_is_refused_with_the_nearest():

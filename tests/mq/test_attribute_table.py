@@ -163,6 +163,28 @@ def test_what_a_process_has_beyond_mq_is_marked_as_ours():
     assert ours | {row[0] for row in PROCESS} == {a.mqsc for a in ATTRIBUTES[ObjectType.PROCESS].values()}
 
 
+def test_schedules_and_watches_are_ours_but_for_the_words_that_mq_has_for_other_objects():
+    schedule = {"CRON", "EVERY", "TIMEZONE", "QUEUE", "PROCESS", "INITQ", "ONLYIF", "MISSED"}
+    schedule |= {"LASTMOMENT", "LASTSTART", "WHYNOT"}
+    watch = {"DIRECTORY", "PATTERN", "QUIET", "QUEUE", "CONTENT", "DONE", "FAILED"}
+    for which, ours, others in (
+        (ObjectType.SCHEDULE, schedule, {"DESCR", "QSGDISP"}),
+        (ObjectType.WATCH, watch, {"DESCR"}),
+    ):
+        assert {a.mqsc for a in ATTRIBUTES[which].values() if a.ours} == ours
+        assert {a.mqsc for a in ATTRIBUTES[which].values()} == ours | others
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [(90, 90), ("90", 90), ("90s", 90), ("15m", 900), ("2H", 7200), ("1d", 86_400)]
+)
+def test_a_time_is_a_number_of_seconds_or_a_number_with_its_unit(said, seconds):
+    assert find_attribute(ObjectType.SCHEDULE, "EVERY").read(said, "SCHEDULE(S)") == seconds
+    for wrong in ("15 m", "m", "1.5h", "-1s", "2w", "99999999d"):
+        with pytest.raises(AttrValueError, match="or a time such as 90s, 15m, 2h or 1d"):
+            find_attribute(ObjectType.SCHEDULE, "EVERY").read(wrong, "SCHEDULE(S)")
+
+
 def test_mqset_may_change_the_five_trigger_attributes_and_the_two_inhibitions():
     settable = {a.mqsc for a in ATTRIBUTES[ObjectType.QLOCAL].values() if a.settable}
     assert settable == {"TRIGGER", "TRIGTYPE", "TRIGDPTH", "TRIGMPRI", "TRIGDATA", "GET", "PUT"}

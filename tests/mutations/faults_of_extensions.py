@@ -1,4 +1,4 @@
-"""What is ours: every cell of the rows B, M and R, their intervals, and the control that comes back by itself."""
+"""What is ours: every cell of the rows B, M, R and S, their intervals, and the control that comes back by itself."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from msgspec.structs import replace
 
 from tests.mutations.fault import Fault
 from tests.mutations.planting import Patches, number_of
-from trigmon.mq.enums import Recover, TriggerType
+from trigmon.mq.enums import ObjectType, Recover, TriggerType
+from trigmon.mq.timed_enums import Missed, OnlyIf
+from trigmon.qmgr import schedule_times
 from trigmon.rules.model import situation, state
-from trigmon.rules.objects import close, open, timed_triggers
+from trigmon.rules.model.situation import Happened
+from trigmon.rules.objects import close, open, schedule_moments, timed_triggers
 from trigmon.rules.reservations import end_reservation
 from trigmon.rules.triggers import effects, extensions, table
 from trigmon.rules.triggers.conditions import Condition
 from trigmon.rules.triggers.extensions import EXTENSIONS, OUR_OCCASIONS
 
-ROWS = {"B": extensions.backstop_passed, "M": extensions.oldest_has_waited, "R": extensions.reservation_lost}
+ROWS = {
+    "B": extensions.backstop_passed,
+    "M": extensions.oldest_has_waited,
+    "R": extensions.reservation_lost,
+    "S": extensions.moment_came,
+}
 # B itself is of type FIRST, so that the type is never NONE there.
 IMPLIED = {("B", "10")}
 
@@ -119,8 +127,64 @@ def _due_of_any_priority(s: Any) -> int:
     return max(0, s.queue.waiting(0) - s.under_way) if s.recovers_all else 1
 
 
+def _with_priority_zero(s: Any, d: Any) -> Any:
+    return replace(s, queue=replace(s.queue, definition=replace(d, trigger_msg_priority=0)))
+
+
+def _not_persistent(patches: Patches) -> None:
+    right = effects._written
+
+    def written(situation: Any, *given: Any) -> Any:
+        made = right(situation, *given)
+        return made if situation.schedule is None else replace(made, is_persistent=False)
+
+    patches.setattr(effects, "_written", written)
+
+
+def _over_without_a_monitor(patches: Patches) -> None:
+    settled = schedule_moments._settled
+    over = lambda schedule, moment_ms, effects: settled(schedule, moment_ms, "no monitor")  # noqa: E731
+    patches.setattr(schedule_moments, "_not_started", over)
+
+
+def _all_missed(patches: Patches) -> None:
+    right = schedule_moments.moments_due
+    for_all = lambda schedule, *given: right(replace(schedule, missed=Missed.ALL), *given)  # noqa: E731
+    patches.setattr(schedule_times, "moments_due", for_all)
+
+
+def _disarming(patches: Patches) -> None:
+    right = effects.trigger
+
+    def fired(situation: Any, *given: Any, **more: Any) -> Any:
+        made = right(situation, *given, **more)
+        if not made.events or situation.happened is not Happened.MOMENT:
+            return made
+        off = effects.SetDefinition(ObjectType.QLOCAL, extensions.disarmed(situation.queue.definition))
+        return replace(made, changes=[*made.changes, off])
+
+    patches.setattr(schedule_moments, "trigger", fired)
+
+
 FAULTS = [
     *cells(),
+    Fault(
+        "S: nothing need wait, whatever ONLYIF says",
+        _judged("S", lambda s, d: replace(s, schedule=replace(s.schedule, only_if=OnlyIf.NONE))),
+    ),
+    Fault("S: any priority is enough", _judged("S", _with_priority_zero)),
+    Fault("S: its trigger message is gone with a crash", _not_persistent),
+    Fault("S: a moment without a monitor is over", _over_without_a_monitor),
+    Fault("S: whatever was missed is started for", _all_missed),
+    Fault("S: DEPTH is switched off by a moment", _disarming),
+    Fault(
+        "S: each member of a group starts for itself",
+        lambda patches: patches.setattr(schedule_moments, "_is_claimed", lambda *given: False),
+    ),
+    Fault(
+        "S: a shared queue starts on each member's own initiation queue",
+        lambda patches: patches.setattr(schedule_moments, "_for_group", lambda queue, initiation: initiation),
+    ),
     Fault("RECOVER: one trigger message in all, whatever it says", _recovers(lambda s: False)),
     Fault(
         "RECOVER: MQ's way is taken for ALL",

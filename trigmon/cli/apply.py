@@ -36,10 +36,11 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
     from trigmon.cli.objects import rows
     from trigmon.definitions.apply_plan import plan
     from trigmon.definitions.definition_files import read_files
+    from trigmon.mq.attributes import EVERY_TYPE
 
     wanted = read_files(paths)
     with invocation().connected() as qm:
-        existing = [row for kind in ("queue", "PROCESS", "QMGR") for row in rows(qm, kind)]
+        existing = [row for kind in EVERY_TYPE for row in rows(qm, kind)]
         steps = plan(wanted, existing, prune=prune)
         for warning in _warnings(wanted, existing):
             output.note(f"trigmon: {warning}")

@@ -15,11 +15,12 @@ from trigmon.cli.command import command, invocation
 def export(mqsc: bool, yaml: bool, system: bool, everything: bool) -> None:
     """Write the definitions of the queue manager to standard output; they load back equal."""
     from trigmon.cli.objects import rows
+    from trigmon.mq.attributes import EVERY_TYPE
 
     if mqsc == yaml:
         raise click.UsageError("--mqsc and --yaml exclude each other" if mqsc else "give a form: --mqsc or --yaml")
     with invocation().connected() as qm:
-        found = [row for kind in ("QMGR", "PROCESS", "queue") for row in rows(qm, kind)]
+        found = [row for kind in EVERY_TYPE for row in rows(qm, kind)]
         name = qm.q_mgr_name
     if mqsc:
         from trigmon.mqsc.mqsc_dump import script

@@ -15,7 +15,7 @@ from trigmon.cli.command import command, nearest
 def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Tell what an attribute of a queue, a process or the queue manager means, or how a command is used.
 
-    An attribute is named as in YAML or by MQSC's word, in any case.
+    An attribute is named as in YAML or by MQSC's word, in any case; a word that is also a command's, in capitals.
     """
     from trigmon.cli import output
     from trigmon.mq.attributes import ATTRIBUTES
@@ -24,12 +24,12 @@ def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
     if not words:
         click.echo(root.get_help())
         return
+    if (found := _command(root, words)) is not None:
+        click.echo(found.command.get_help(found))
+        return
     known = {name for kind in ATTRIBUTES.values() for each in kind.values() for name in (each.name, each.mqsc.lower())}
     if len(words) == 1 and words[0].lower() in known:
         output.one(_meaning(words[0].lower()))
-        return
-    if (found := _command(root, words)) is not None:
-        click.echo(found.command.get_help(found))
         return
     commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
     name = " ".join(words)

@@ -79,9 +79,10 @@ def _check_rules(given: Iterable[str], known: Sequence[str]) -> None:
 
 def _from_queue_manager() -> list[Row]:
     from trigmon.cli.objects import rows
+    from trigmon.mq.attributes import EVERY_TYPE
 
     with invocation().connected() as qm:
-        return [row for kind in ("queue", "PROCESS", "QMGR") for row in rows(qm, kind)]
+        return [row for kind in EVERY_TYPE for row in rows(qm, kind)]
 
 
 def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
@@ -103,13 +104,13 @@ def _from_files(paths: Sequence[Path]) -> tuple[list[Row], Places]:
         for file in files:
             if file.suffix not in YAML:
                 places |= _load_mqsc(stage, name, file)
+        from trigmon.mq.attributes import EVERY_TYPE
         from trigmon.mq.calls import Display
 
         def ask(call: Any) -> Any:
             return stage.command(name, call)
 
-        kinds = ("queue", "PROCESS", "QMGR")
-        return [row for kind in kinds for row in all_rows(ask, Display(object_type=kind))], places
+        return [row for kind in EVERY_TYPE for row in all_rows(ask, Display(object_type=kind))], places
     finally:
         stage.close()
 
@@ -127,12 +128,13 @@ def _files(path: Path) -> list[Path]:
 
 def _load_wanted(stage: InProcess, q_mgr: str, wanted: Sequence[Any]) -> Places:
     from trigmon.definitions.apply_plan import plan
+    from trigmon.mq.attributes import EVERY_TYPE
     from trigmon.mq.calls import Display
     from trigmon.mq.errors import MQError
     from trigmon.mq.replies import Listing
 
     existing: list[Row] = []
-    for kind in ("queue", "PROCESS", "QMGR"):
+    for kind in EVERY_TYPE:
         listing = stage.command(q_mgr, Display(object_type=kind))
         assert isinstance(listing, Listing)
         existing += listing.rows

@@ -20,6 +20,8 @@ COMMANDS = {
     "apply": "trigmon.cli.apply:apply",
     "queue": "trigmon.cli.queue:queue",
     "process": "trigmon.cli.process:process",
+    "schedule": "trigmon.cli.schedule:schedule",
+    "watch": "trigmon.cli.watch:watch",
     "put": "trigmon.cli.put:put",
     "get": "trigmon.cli.get:get",
     "browse": "trigmon.cli.get:browse",

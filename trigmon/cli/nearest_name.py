@@ -13,15 +13,15 @@ from trigmon.mq.paging import all_rows
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
-_ABOUT = re.compile(r"(?:(Q[A-Z]+|PROCESS)\()?([A-Za-z0-9./_%]+)\)?$")
+_ABOUT = re.compile(r"(?:(Q[A-Z]+|PROCESS|SCHEDULE|WATCH)\()?([A-Za-z0-9./_%]+)\)?$")
 
 
 def nearest_name(qm: Connection, about: str) -> str:
-    """Returns the name of a queue or process that is most like the one an error is about; "" if none is."""
+    """Returns the name of an object that is most like the one an error is about; "" if none is."""
     named = _ABOUT.match(about)
     if named is None:
         return ""
-    kind = "PROCESS" if named[1] == "PROCESS" else "queue"
+    kind = named[1] if named[1] and not named[1].startswith("Q") else "queue"
     try:
         names = [str(row["name"]) for row in all_rows(qm.call, Display(object_type=kind, name="*"))]
     except MQError:  # the connection has gone: the first error is the one to report

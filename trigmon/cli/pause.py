@@ -1,4 +1,4 @@
-"""Pause and resume, for queues, processes and everything."""
+"""Pause and resume, for queues, processes, schedules, watches and everything."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def resume(what: str, name: str) -> None:
 
 
 def _runs(qm: Connection, what: str, name: str, states: Iterable[str]) -> str:
-    """Returns how many runs are in these states, as text; blank for none."""
+    """Returns how many runs are in these states, as text; blank for none, and where a pause keeps none back."""
+    if what in ("schedule", "watch"):
+        return ""
     of = {"queue": {"q_name": name}, "process": {"process_name": name}}.get(what, {})
     found = [qm.ask(Runs(where={**of, "state": state}), Listing) for state in states]
     count = sum(len(listing.rows) for listing in found)

@@ -42,7 +42,7 @@ class Step:
 def plan(wanted: Iterable[Wanted], existing: Iterable[Row], *, prune: bool = False, create: bool = False) -> list[Step]:
     """Returns the steps from the existing objects to the wanted ones, in the files' order, deletions last.
 
-    ``existing`` are rows of DISPLAY: queues, processes and the queue manager. ``prune`` deletes what no file names,
+    ``existing`` are rows of DISPLAY, of every object. ``prune`` deletes what no file names,
     except SYSTEM objects. ``create`` only defines what does not exist: a start undoes no operator's ALTER.
     Raises DefinitionError for a name that exists with another type, or a file meant for another queue manager.
     """
@@ -111,9 +111,9 @@ def _alter(one: Wanted, row: Row) -> Step | None:
 
 def _deletions(wanted: list[Wanted], there: Iterable[Row]) -> Iterator[Step]:
     named = {_key(one.object_type, one.name) for one in wanted}
-    # Aliases go first: what they point at may go with them. Dynamic queues are their programs' own.
-    order = {"QALIAS": 0, "QREMOTE": 1, "QMODEL": 2, "QLOCAL": 3, "PROCESS": 4}
-    for row in sorted(there, key=lambda r: (order.get(r["object_type"], 5), r["name"])):
+    # What points at others goes first: those may go with it. Dynamic queues are their programs' own.
+    order = {"SCHEDULE": 0, "WATCH": 0, "QALIAS": 1, "QREMOTE": 2, "QMODEL": 3, "QLOCAL": 4, "PROCESS": 5}
+    for row in sorted(there, key=lambda r: (order.get(r["object_type"], 6), r["name"])):
         kind, name = row["object_type"], row["name"]
         if kind in order and not is_dynamic(row) and not name.startswith("SYSTEM.") and _key(kind, name) not in named:
             yield Step("delete", kind, name, (), Delete(object_type=kind, name=name))

@@ -14,7 +14,7 @@ from trigmon.mq.attributes import ATTRIBUTES, is_dynamic
 from trigmon.mq.enums import ObjectType
 
 Row = dict[str, Any]
-_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH")
 _DEFAULT_OBJECTS = {
     "QLOCAL": "SYSTEM.DEFAULT.LOCAL.QUEUE",
     "QALIAS": "SYSTEM.DEFAULT.ALIAS.QUEUE",

@@ -26,6 +26,7 @@ from trigmon.demo.screen import Screen
 from trigmon.launch.launch_plan import LaunchError
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.launch.spark.cold.submit import spark_home
+from trigmon.mq.attributes import EVERY_TYPE
 from trigmon.mq.calls import Display
 from trigmon.mq.replies import Explained, Listing
 
@@ -143,11 +144,7 @@ def _play(daemon: DemoQueueManager, stations: _Stations, rows: list[bytes], wher
 def _apply(qm: Connection) -> list[str]:
     """Makes the objects of the shipped definition files; their names."""
     wanted = read_files([paths.shipped("config") / "queues.yaml", paths.shipped("process_defs")])
-    existing = [
-        row
-        for kind in ("queue", "PROCESS", "QMGR")
-        for row in qm.ask(Display(object_type=kind, limit=10_000), Listing).rows
-    ]
+    existing = [row for kind in EVERY_TYPE for row in qm.ask(Display(object_type=kind, limit=10_000), Listing).rows]
     steps = plan(wanted, existing)
     for step in steps:
         qm.call(step.call)

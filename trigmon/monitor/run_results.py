@@ -79,7 +79,7 @@ class RunResults:
         if child.directory != child.base:  # it began with its first process
             self._ledger.note(child.run_id, {"pid": pid}, _MAY_WAIT_S)
             return
-        if child.order.process.open_wait_s:
+        if child.order.process.open_wait_s and child.trigger.q_name:
             child.opens_by = time.monotonic() + child.order.process.open_wait_s
         known: RunFields = {"argv": argv, "directory": str(child.base)}
         known["user"] = child.order.process.run_as or own_user()

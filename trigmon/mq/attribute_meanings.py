@@ -86,6 +86,24 @@ MEANINGS = {
     "spark_keytab": "The file with the key of that principal.",
     "spark_environment": "Variables of the program: words NAME=VALUE, in YAML a mapping; for any process.",
     "spark_arguments": "The arguments of the job, behind its file.",
+    "cron": "The moments as a crontab line has them: minute, hour, day of the month, month, day of the week.",
+    "every_s": "Seconds between two moments, in place of CRON: 15m is every quarter of an hour, counted from 1970.",
+    "timezone": "The time zone of CRON, by its name in the IANA database, as Europe/Berlin.",
+    "q_name": "The queue: of a schedule the one whose process is started, of a watch the one that gets the messages.",
+    "only_if": "MESSAGES: nothing is started where no message waits on the queue that reaches its TRIGMPRI.",
+    "missed": "What is started for moments that passed while no queue manager or monitor ran: one start for all of"
+    " them (ONCE), none (SKIP), or one for each, at most the last 1000 (ALL).",
+    "last_moment_ms": "The last moment that was judged, in milliseconds since 1970 by the wall clock. 0: none was yet.",
+    "last_start_ms": "The last moment for which a trigger message was written.",
+    "why_not": "Why nothing was started at the last moment. Blank: it was started.",
+    "directory": "The directory that is watched: an absolute path.",
+    "pattern": "The names of the files, with * and ? as in a shell.",
+    "quiet_s": "Seconds for which a file must not have changed: then it is complete.",
+    "content": "REFERENCE: the message says where the file is, how large it is and its SHA-256. BODY: it holds the"
+    " bytes of the file.",
+    "done": "The directory to which a file is moved when its message is put. Blank: done below the directory.",
+    "failed": "The directory to which a file is moved that no message could be put for. Blank: failed below the"
+    " directory.",
     "trigger_interval": "Milliseconds: a FIRST queue that is not empty triggers again when a message comes so long"
     " after the last trigger message. The default is 11.6 days.",
     "dead_letter_q_name": "The queue for messages that cannot be delivered; without one they are dropped or refused.",

@@ -48,10 +48,13 @@ from trigmon.mq.enums import (
 )
 from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.mq.timed_enums import Content, Missed, OnlyIf
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
 BILLION = 999_999_999
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
+_DURATION = re.compile(r"([0-9]{1,9})([smhd])\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _YES_OR_NO = {"YES": 1, "TRUE": 1, "NO": 0, "FALSE": 0}
 
 
@@ -67,6 +70,7 @@ class Attribute(msgspec.Struct, frozen=True):
     words: MappingProxyType[str, IntEnum] | None = None
     flags: tuple[str, str] | None = None
     user_range: bool = False
+    is_duration: bool = False  # in seconds; 90s, 15m, 2h and 1d are read too
     settable: bool = False
     read_only: bool = False
     ours: bool = False
@@ -89,6 +93,8 @@ class Attribute(msgspec.Struct, frozen=True):
             return f"a name of at most {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %, or blank"
         if self.length:
             return f"text of at most {self.length} bytes"
+        if self.is_duration:
+            return f"{self.low} to {self.high} seconds, or a time such as 90s, 15m, 2h or 1d"
         return f"{self.low} to {self.high}"
 
     def read(self, value: object, where: str) -> Any:
@@ -100,8 +106,8 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
-        if isinstance(value, str) and _WHOLE.match(value.strip()):
-            value = int(value)
+        if isinstance(value, str):
+            value = self._number(value.strip().lower())
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise self._refusal(value, where)
         return value
@@ -121,6 +127,13 @@ class Attribute(msgspec.Struct, frozen=True):
         if isinstance(self.default, IntEnum) and value in kind._value2member_map_:
             return word(kind(value))
         return value
+
+    def _number(self, text: str) -> int | str:
+        """Returns the number that a text is, in seconds where it is a time; the text where it is none."""
+        if _WHOLE.match(text):
+            return int(text)
+        found = _DURATION.match(text) if self.is_duration else None
+        return int(found[1]) * _SECONDS[found[2]] if found is not None else text
 
     def _read_word(self, value: object, where: str) -> Any:
         kind = type(self.default)
@@ -256,10 +269,11 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
 class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE QLOCAL: a queue that holds messages. Opening a model queue makes one that is dynamic.
 
-    Three are no attributes. ``made_by`` is the user who made a dynamic queue. ``is_disarmed``: control is off because
+    Four are no attributes. ``made_by`` is the user who made a dynamic queue. ``is_disarmed``: control is off because
     DEPTH fired, and REARM(AUTO) is to turn it on again.
     ``is_drained``: since then its last reader has closed and left only what it could not see, since it was not
-    committed.
+    committed. ``moments``, of an initiation queue that is shared: the last moment of each schedule, by name, for which
+    a member of the group wrote a trigger message.
     """
 
     definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
@@ -269,6 +283,7 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     is_disarmed: bool = False
     is_drained: bool = False
     made_by: str = ""
+    moments: dict[str, int] = {}
 
     @property
     def is_dynamic(self) -> bool:
@@ -387,6 +402,45 @@ class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     spark_arguments: Annotated[str, Attribute("SPKARGS", length=4096, ours=True)] = ""
 
 
+class Schedule(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE SCHEDULE, which is ours: at which moments a queue's process, or a process without a queue, is started.
+
+    The last three attributes are written by the queue manager, in the same step as the trigger message of a moment:
+    so no moment is started twice. Two are no attributes. ``timed_ms``: when CRON, EVERY or TIMEZONE was set last, by
+    the queue manager's own time; earlier moments are none of the schedule's. ``fails``: the conditions that did not
+    hold at the last moment.
+    """
+
+    description: Description = ""
+    cron: Annotated[str, Attribute("CRON", length=256, ours=True)] = ""
+    every_s: Annotated[int, Attribute("EVERY", is_duration=True, ours=True)] = 0
+    timezone: Annotated[str, Attribute("TIMEZONE", length=64, ours=True)] = "UTC"
+    q_name: Annotated[str, Attribute("QUEUE", is_name=True, ours=True)] = ""
+    process_name: Annotated[str, Attribute("PROCESS", is_name=True, ours=True)] = ""
+    initiation_q_name: Annotated[str, Attribute("INITQ", is_name=True, ours=True)] = "SYSTEM.DEFAULT.INITIATION.QUEUE"
+    only_if: Annotated[OnlyIf, Attribute("ONLYIF", words=_words(OnlyIf), ours=True)] = OnlyIf.NONE
+    missed: Annotated[Missed, Attribute("MISSED", words=_words(Missed), ours=True)] = Missed.ONCE
+    qsg_disp: QsgDisposition = QsgDisp.Q_MGR
+    last_moment_ms: Annotated[int, Attribute("LASTMOMENT", high=2**62, read_only=True, ours=True)] = 0
+    last_start_ms: Annotated[int, Attribute("LASTSTART", high=2**62, read_only=True, ours=True)] = 0
+    why_not: Annotated[str, Attribute("WHYNOT", length=1024, read_only=True, ours=True)] = ""
+    timed_ms: int = 0
+    fails: tuple[str, ...] = ()
+
+
+class Watch(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE WATCH, which is ours: a directory, each of whose files becomes one message on a queue."""
+
+    description: Description = ""
+    directory: Annotated[str, Attribute("DIRECTORY", length=1024, ours=True)] = ""
+    pattern: Annotated[str, Attribute("PATTERN", length=256, ours=True)] = "*"
+    quiet_s: Annotated[int, Attribute("QUIET", is_duration=True, ours=True)] = 5
+    q_name: Annotated[str, Attribute("QUEUE", is_name=True, ours=True)] = ""
+    content: Annotated[Content, Attribute("CONTENT", words=_words(Content), ours=True)] = Content.REFERENCE
+    done: Annotated[str, Attribute("DONE", length=1024, ours=True)] = ""
+    failed: Annotated[str, Attribute("FAILED", length=1024, ours=True)] = ""
+
+
 class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """ALTER QMGR: the queue manager's own attributes."""
 
@@ -404,7 +458,7 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
 
 
 AnyQueue = LocalQueue | AliasQueue | RemoteQueue | ModelQueue
-AnyDefinition = AnyQueue | Process | QueueManagerDefinition
+AnyDefinition = AnyQueue | Process | Schedule | Watch | QueueManagerDefinition
 
 KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.QLOCAL: LocalQueue,
@@ -412,10 +466,16 @@ KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.QREMOTE: RemoteQueue,
     ObjectType.QMODEL: ModelQueue,
     ObjectType.PROCESS: Process,
+    ObjectType.SCHEDULE: Schedule,
+    ObjectType.WATCH: Watch,
     ObjectType.QMGR: QueueManagerDefinition,
 }
 OBJECT_TYPES = {kind: which for which, kind in KINDS.items()}
 QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.QREMOTE, ObjectType.QMODEL)
+OUR_KINDS = (ObjectType.SCHEDULE, ObjectType.WATCH)
+"""The kinds of object that MQ has not."""
+EVERY_TYPE = ("queue", "PROCESS", *(kind.name for kind in OUR_KINDS), "QMGR")
+"""What DISPLAY is asked for, one after the other, to see every object."""
 
 
 def _table(kind: type[Definition]) -> dict[str, Attribute]:

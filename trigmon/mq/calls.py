@@ -404,13 +404,20 @@ class Rehearse(Call, frozen=True, array_like=True, kw_only=True, tag="rehearse")
 class Pause(Call, frozen=True, array_like=True, kw_only=True, tag="pause"):
     """Starting is paused: of runs for a queue, of runs of a process, or of all. Triggering goes on as ever.
 
-    ``what`` is "queue", "process" or "everything", which has no name. Runs that are due are held until Resume. Answered
-    by Done; 3008 when it is paused already.
+    ``what`` is "queue", "process", "schedule", "watch" or "everything", which has no name. Runs that are due are held
+    until Resume; a schedule or a watch does not act. Answered by Done; 3008 when it is paused already.
     """
 
     what: str
     name: str = ""
     reason: str = ""
+
+
+class RunSchedule(Call, frozen=True, array_like=True, kw_only=True, tag="run_schedule"):
+    """A schedule starts its program now, besides its moments. Answered by Done; 3008 where that cannot be."""
+
+    name: str
+    q_name: str = ""
 
 
 class Resume(Call, frozen=True, array_like=True, kw_only=True, tag="resume"):

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 
 class ObjectType(IntEnum):
-    """What a name in a definition names (``MQOT_*`` joined with ``MQQT_*``; the numbers are ours)."""
+    """What a name in a definition names (``MQOT_*`` joined with ``MQQT_*``; the numbers are ours, as the last two)."""
 
     QLOCAL = 1
     QMODEL = 2
@@ -20,6 +20,8 @@ class ObjectType(IntEnum):
     QREMOTE = 6
     PROCESS = 13
     QMGR = 15
+    SCHEDULE = 1001
+    WATCH = 1002
 
 
 class QType(IntEnum):

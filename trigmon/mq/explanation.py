@@ -35,9 +35,10 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 class Looked(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The last verdict when a thing of one kind happened to a queue: when, by whom, and what came of it.
 
-    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop, max_wait or
-    reservation_lost; ``call`` the call that brought it about. The same conditions have held and failed ``times`` times
-    on end, since ``since_ms``. ``fate`` is what became of a trigger message that its initiation queue did not take.
+    ``happened`` is put, close, change, initiation_put_allowed, get_allowed, monitor_opened, backstop, max_wait,
+    reservation_lost or moment; ``call`` the call that brought it about. The same conditions have held and failed
+    ``times`` times on end, since ``since_ms``. ``fate`` is what became of a trigger message that its initiation queue
+    did not take.
     """
 
     happened: str
@@ -100,6 +101,7 @@ EVENT_WORDS: Final = {
     "backstop": "looked at for BACKSTOP",
     "max_wait": "looked at for MAXWAIT",
     "reservation_lost": "reservation ended with its last connection",
+    "moment": "moment of a schedule",
 }
 
 

@@ -97,6 +97,8 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 1  # which try of the same trigger message this is (queue manager, where it is a further one)
     retries: str = ""  # the queue manager: the run before it in the row of tries
     joins: str = ""  # the queue manager: the run that does the work of a joined one
+    schedule: str = ""  # the schedule that started it; "" for any other occasion
+    moment_ms: int = 0  # the moment of that schedule, by the wall clock
 
 
 class Program(msgspec.Struct, frozen=True, gc=False):
@@ -178,6 +180,8 @@ class RunFields(TypedDict, total=False):
     attempt: int
     retries: str
     joins: str
+    schedule: str
+    moment_ms: int
     monitor: str
     host: str
     argv: list[str]

@@ -151,8 +151,8 @@ def _clear(reading: Reading, command: Command) -> Command:
 
 
 def _whose(reading: Reading) -> str:
-    """Returns whose queue is meant by QSGDISP, in lower case; blank if it is not given, and for a process."""
-    if reading.noun not in keywords.QUEUES:
+    """Returns whose queue is meant by QSGDISP, in lower case; blank if it is not given, and for what has none."""
+    if "qsg_disp" not in ATTRIBUTES[ObjectType[reading.noun]]:
         return ""
     return _choice(reading, "QSGDISP", ("QMGR", "PRIVATE", "COPY", "SHARED", "GROUP"), "").lower()
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from trigmon.mq.attributes import ATTRIBUTES, QUEUE_KINDS, STATUS, Attribute
+from trigmon.mq.attributes import ATTRIBUTES, OUR_KINDS, QUEUE_KINDS, STATUS, Attribute
 from trigmon.mq.enums import ObjectType
 
 # The full word, and the fewest letters that mean it (the manual's synonyms: DEF, ALT, DEL, DIS, QL, QA, PRO, QS).
 VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4, "REFRESH": 3, "RESET": 3}
 ENDINGS = ("END", "EXIT", "QUIT")
 QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
-OBJECTS = (*QUEUES, "PROCESS")
+OURS = tuple(kind.name for kind in OUR_KINDS)
+OBJECTS = (*QUEUES, "PROCESS", *OURS)
 NOUNS = dict.fromkeys(QUEUES, 2) | {"PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
+NOUNS |= {"SCHEDULE": 5, "WATCH": 5}
 NOUNS |= {"QSTATS": 6, "QMSTATUS": 8, "CONN": 4}
 
 NOUNS_OF = {

@@ -15,7 +15,7 @@ from trigmon.mq.enums import ObjectType
 from trigmon.rules.objects.define import DEFAULT_OBJECTS
 
 _SPARK = "spark"
-_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS")
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH")
 
 
 def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:

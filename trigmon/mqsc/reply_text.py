@@ -14,7 +14,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command
 from trigmon.mqsc.display_values import connection_id, pair, texts_of
-from trigmon.mqsc.keywords import QUEUES, VERBS, full_word
+from trigmon.mqsc.keywords import OURS, QUEUES, VERBS, full_word
 from trigmon.mqsc.syntax import valid_syntax
 
 COLUMN = 40
@@ -27,11 +27,17 @@ _DONE = {
     ("DEFINE", "PROCESS"): (8010, "trigmon process created."),
     ("DELETE", "PROCESS"): (8011, "trigmon process deleted."),
     ("ALTER", "PROCESS"): (8012, "trigmon process changed."),
+    **{("DEFINE", noun): (8006, f"trigmon {noun.lower()} created.") for noun in OURS},
+    **{("DELETE", noun): (8007, f"trigmon {noun.lower()} deleted.") for noun in OURS},
+    **{("ALTER", noun): (8008, f"trigmon {noun.lower()} changed.") for noun in OURS},
     ("CLEAR", "QLOCAL"): (8022, "trigmon queue cleared."),
     ("PING", "QMGR"): (8415, "Ping trigmon Queue Manager command complete."),
 }
 _SHOWN = {
     "PROCESS": "AMQ8407I: Display Process details.",
+    # MQ has no such objects, and so no number.
+    "SCHEDULE": "Display Schedule details.",
+    "WATCH": "Display Watch details.",
     "QMGR": "AMQ8408I: Display Queue Manager details.",
     "QSTATUS": "AMQ8450I: Display queue status details.",
     "QMSTATUS": "AMQ8705I: Display Queue Manager Status Details.",
@@ -210,6 +216,6 @@ def _head(command: Command, row: dict[str, Any]) -> list[str]:
         return [f"QSTATS({row['name']})"]
     if command.noun == "QMGR":
         return [f"QMNAME({row['name']})"]
-    if command.noun == "PROCESS":
-        return [f"PROCESS({row['name']})"]
+    if command.noun in ("PROCESS", *OURS):
+        return [f"{command.noun}({row['name']})"]
     return [f"QUEUE({row['name']})", f"TYPE({command.q_type if command.noun == 'QSTATUS' else row['object_type']})"]

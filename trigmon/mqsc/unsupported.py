@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trigmon.mq.attributes import OUR_KINDS
 from trigmon.mq.enums import ObjectType
 
 LATER = "comes with a later release of trigmon"
@@ -119,6 +120,8 @@ _QMGR = _table(
     }
 )
 _PROCESS = _table({_NOTHING: "CMDSCOPE=", LATER: "QSGDISP=QMGR"})
+_OURS = frozenset(kind.name for kind in OUR_KINDS)
+_NOT_OF_OURS = _table({_NOTHING: "CMDSCOPE="})
 _STATUS = _table(
     {
         _CHANNELS: "CHANNEL=? CONNAME=?",
@@ -136,4 +139,6 @@ def attribute(noun: str, word: str) -> Elsewhere | None:
         return _PROCESS.get(word)
     if noun == "QSTATUS":
         return _STATUS.get(word)
+    if noun in _OURS:
+        return _NOT_OF_OURS.get(word)
     return _QUEUE.get(word) if noun == "QUEUE" or noun in ObjectType.__members__ else None

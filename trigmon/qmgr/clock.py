@@ -24,6 +24,9 @@ class Clock(Protocol):
     def now(self) -> int:
         """Returns milliseconds since 1970; never goes back."""
 
+    def wall(self) -> int:
+        """Returns the wall clock's time in milliseconds since 1970, which people set: what schedules go by."""
+
     def kept(self) -> str:
         """Returns the state from which the next start goes on, as text; empty if there is none."""
 
@@ -76,6 +79,10 @@ class SystemClock:
         """See :class:`Clock`."""
         return self._ahead_ms + self._machine.boot_ms()
 
+    def wall(self) -> int:
+        """See :class:`Clock`."""
+        return self._machine.wall_ms()
+
     def kept(self) -> str:
         """See :class:`Clock`."""
         return msgspec.json.encode(Kept(self._boot_id, self._ahead_ms, self.now())).decode()
@@ -96,10 +103,16 @@ class VirtualClock:
 
     def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
         self._now_ms = now_ms
+        self.wall_ahead_ms = 0
+        """How far the wall clock is ahead of the time that passes: what somebody set it by."""
 
     def now(self) -> int:
         """See :class:`Clock`."""
         return self._now_ms
+
+    def wall(self) -> int:
+        """See :class:`Clock`."""
+        return self._now_ms + self.wall_ahead_ms
 
     def kept(self) -> str:
         """See :class:`Clock`. It outlives its queue managers."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition
+from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition, Schedule
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.replies import WasGot, WereGot
@@ -31,7 +31,8 @@ class Notes:
 
     ``events``: to be reported once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
-    time. ``news``: how often there was news for monitors; ``rings``: whether monitors are still to be woken for it.
+    time. ``schedules``: those that have changed, None for one that is deleted. ``news``: how often there was news for
+    monitors; ``rings``: whether monitors are still to be woken for it.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Notes:
         self.events: list[Event] = []
         self.woken: dict[str, Came] = {}
         self.tended: set[str] = set()
+        self.schedules: dict[str, Schedule | None] = {}
         self.news = 0
         self.rings = False
 
@@ -108,12 +110,16 @@ class Notes:
             self.tended.discard(change.definition.name)
             if watches_the_clock(change.definition):
                 self.tended.add(change.definition.name)
+        if isinstance(change.definition, Schedule):
+            self.schedules[change.definition.name] = change.definition
         if change.object_type is ObjectType.QALIAS:
             for session in self._waiters.all():
                 if session.parked is not None:
                     self.woken[session.parked.q_name] = ANY
 
     def _note_dropped(self, change: c.DropDefinition, now: int) -> None:
+        if change.object_type is ObjectType.SCHEDULE:
+            self.schedules[change.name] = None
         if change.object_type is ObjectType.QLOCAL:
             self.tended.discard(change.name)
             self._looks.forget(change.name)

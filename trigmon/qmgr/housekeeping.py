@@ -8,6 +8,7 @@ from trigmon.mq.calls import Call, Disconnect
 from trigmon.mq.replies import Counted, Listing
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
+from trigmon.qmgr.schedule_times import ScheduleTimes
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.startup import system_objects
 from trigmon.rules.model.facts import Wants
@@ -44,6 +45,7 @@ class Housekeeping:
         self._notes = notes
         self._scan = scan
         self.retention = retention
+        self.schedules = ScheduleTimes(manager, store, notes)
 
     def idle(self) -> list[Answer]:
         """Lets the store tidy up, while no call is performed."""
@@ -69,6 +71,10 @@ class Housekeeping:
             looks: list[Call] = [Tend(q_name=name) for name in names[start : start + SLICE]]
             answers += self._manager.turn([(session, 0, call) for call in (*looks, Disconnect())])
         return answers
+
+    def reach_moments(self) -> list[Answer]:
+        """Judges the moments of schedules that have come."""
+        return self.schedules.reach()
 
     @property
     def is_scanning(self) -> bool:
@@ -126,6 +132,7 @@ class Housekeeping:
         # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)
+        self.schedules.begin()
         for answer in awake:
             if isinstance(answer.reply, Listing):
                 self._notes.tended = {str(row["name"]) for row in answer.reply.rows}

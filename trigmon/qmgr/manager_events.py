@@ -12,6 +12,7 @@ from trigmon.mq.errors import MQError
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.model.events import (
     MessageDropped,
+    MomentNotStarted,
     OperatorAsked,
     PoisonKept,
     PoisonMoved,
@@ -85,6 +86,7 @@ Event = (
     | PoisonKept
     | OperatorAsked
     | QueueHeld
+    | MomentNotStarted
     | TriggerMessageAvailable
     | MessageDamaged
     | SharedQueuesUnjudged

@@ -25,6 +25,7 @@ class Job(msgspec.Struct, frozen=True):
 JOBS: tuple[Job, ...] = (
     Job("upkeep of the store", 1000, Housekeeping.idle, can_rest=True),
     Job("what time brings to queues", 1000, Housekeeping.tend),
+    Job("moments of schedules", 1000, Housekeeping.reach_moments),
     Job("expired messages", 1000, Housekeeping.expire),
     Job("old runs", 1000, Housekeeping.prune),
     Job("abandoned backups", 1000, Housekeeping.look_after_backups),

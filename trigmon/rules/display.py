@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from trigmon.mq.attributes import QUEUE_KINDS, Definition
+from trigmon.mq.attributes import OUR_KINDS, QUEUE_KINDS, Definition
 from trigmon.mq.calls import Call, Display, DisplayHandles, Ping, Status
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
@@ -33,8 +33,8 @@ from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.objects.inquire_set import shown
 from trigmon.rules.reservations.display_reservations import rows as reserved_rows
+from trigmon.rules.runs.pause import itself_paused, shown_pauses
 from trigmon.rules.runs.pause import rows as pause_rows
-from trigmon.rules.runs.pause import shown_pauses
 
 
 def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -67,16 +67,22 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
         (ObjectType.QREMOTE, world.remotes),
         (ObjectType.QMODEL, world.models),
         (ObjectType.PROCESS, world.processes),
+        (ObjectType.SCHEDULE, world.schedules),
+        (ObjectType.WATCH, world.watches),
         (ObjectType.QMGR, (q_mgr,)),
     ):
         yield from ((definition.name, kind, definition, None) for definition in definitions)
 
 
 def _paused(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, Any]:
-    """Returns the pause of what this queue triggers, or of this process."""
+    """Returns the pause of what this queue triggers, or of the object itself, for a person; blank for none."""
     if kind is ObjectType.QLOCAL:
         return shown_pauses(facts, definition.name, definition.process_name)
-    return shown_pauses(facts, None, definition.name) if kind is ObjectType.PROCESS else {}
+    if kind is ObjectType.PROCESS:
+        return shown_pauses(facts, None, definition.name)
+    if kind in OUR_KINDS:
+        return {"paused": itself_paused(kind.name.lower(), definition.name, facts)}
+    return {}
 
 
 def decide_display_handles(

@@ -13,7 +13,16 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.attributes import ATTRIBUTES, BILLION, KINDS, AliasQueue, LocalQueue, Process, QueueManagerDefinition
+from trigmon.mq.attributes import (
+    ATTRIBUTES,
+    BILLION,
+    KINDS,
+    QUEUE_KINDS,
+    AliasQueue,
+    LocalQueue,
+    Process,
+    QueueManagerDefinition,
+)
 from trigmon.mq.descriptors import TM_LENGTH
 from trigmon.mq.enums import (
     ApplType,
@@ -95,7 +104,7 @@ def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
         table = ATTRIBUTES[which]
         values = {name: table[name].read(value, row["name"]) for name, value in row.items() if name in table}
         found[which][row["name"]] = KINDS[which](name=row["name"], **values)
-        if which not in (ObjectType.QMGR, ObjectType.PROCESS):
+        if which in QUEUE_KINDS:
             names.add(row["name"])
     q_mgr = next(iter(found[ObjectType.QMGR].values()), QueueManagerDefinition(name=""))
     local, aliases, processes = (found[which] for which in (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS))

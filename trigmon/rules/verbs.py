@@ -71,6 +71,7 @@ from trigmon.rules.model.internal_calls import (
     PutAside,
     PutOff,
     PutPart,
+    ReachMoment,
     Reap,
     Rearmed,
     RecordJudged,
@@ -107,6 +108,7 @@ from trigmon.rules.objects.define import (
 )
 from trigmon.rules.objects.inquire_set import decide_inquire, decide_set
 from trigmon.rules.objects.open import decide_make_queue, decide_open, look_for_open
+from trigmon.rules.objects.schedule_moments import decide_reach_moment, decide_run_schedule, wants_schedule
 from trigmon.rules.objects.timed_triggers import decide_awake, decide_rearmed, decide_tend, look_for_tend
 from trigmon.rules.queue_status import (
     complete_queue_status,
@@ -134,9 +136,8 @@ from trigmon.rules.runs.admission import MOST_AT_ONCE, decide_start_run, decide_
 from trigmon.rules.runs.outcome import decide_judge_run, look_for_judge_run
 from trigmon.rules.runs.pause import decide_pause, decide_pauses, decide_resume, wants_pause
 from trigmon.rules.runs.program_tracking import decide_attend
-from trigmon.rules.runs.run_history import COUNTED_AT_ONCE, decide_run_history, span_of
+from trigmon.rules.runs.run_history import decide_run_history, wants_history
 from trigmon.rules.runs.run_ledger import (
-    checked_where,
     complete_controls,
     decide_cancel_run,
     decide_change_run,
@@ -147,7 +148,7 @@ from trigmon.rules.runs.run_ledger import (
     decide_retry_run,
     decide_runs,
     fired_by,
-    runs_limit,
+    wants_runs,
 )
 from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_shared, decide_record_judged
 from trigmon.rules.statistics import complete_statistics, decide_statistics
@@ -285,14 +286,6 @@ def _lines(call: calls.StartRuns, connection: int) -> LedgerWants:
     return LedgerWants(connection, line_of=call.initiation_q, limit=max(1, min(call.limit, MOST_AT_ONCE)))
 
 
-def _runs(call: calls.Runs, connection: int) -> LedgerWants:
-    return LedgerWants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
-
-
-def _history(call: calls.RunHistory, connection: int) -> LedgerWants:
-    return LedgerWants(connection, history=span_of(call), limit=COUNTED_AT_ONCE)
-
-
 def _prune(call: Prune, connection: int) -> LedgerWants:
     return LedgerWants(connection, keep_count=call.keep_count, ended_before_ms=call.ended_before_ms)
 
@@ -343,6 +336,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Rehearse: Verb(_local_queue, decide_rehearse, look_for_rehearse, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
+    calls.RunSchedule: Verb(wants_schedule, decide_run_schedule, is_wide=True, is_administrative=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
     calls.BeginBackup: Verb(_nothing, decide_backup, complete=complete_begin_backup, is_administrative=True),
     calls.ReadBackup: Verb(_nothing, decide_backup, complete=complete_read_backup, is_administrative=True),
@@ -352,8 +346,8 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.RecordRuns: Verb(_nothing, decide_record_runs, is_monitors=True),
     calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True, is_monitors=True),
     calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
-    calls.Runs: Verb(_runs, decide_runs, is_wide=True),
-    calls.RunHistory: Verb(_history, decide_run_history, is_wide=True),
+    calls.Runs: Verb(wants_runs, decide_runs, is_wide=True),
+    calls.RunHistory: Verb(wants_history, decide_run_history, is_wide=True),
     calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
     calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
     calls.Controls: Verb(
@@ -384,6 +378,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     Abandon: Verb(_nothing, decide_abandon),
     Awake: Verb(_everything, decide_awake, is_wide=True),
     Rearmed: Verb(_by_q_name, decide_rearmed, is_wide=True),
+    ReachMoment: Verb(wants_schedule, decide_reach_moment, is_wide=True),
     NewestMessage: Verb(_by_q_name, decide_newest, look_for_newest),
     Tend: Verb(_by_q_name, decide_tend, look_for_tend),
     MakeQueue: Verb(_new_queue, decide_make_queue, is_wide=True),

@@ -87,6 +87,17 @@ def _queue_held(to: Logged, event: decided.QueueHeld) -> None:
     to.log.warning("queue held: does not drain", event_name=event.name, q_name=event.q_name, why=event.why)
 
 
+def _moment_not_started(to: Logged, event: decided.MomentNotStarted) -> None:
+    """Logs a moment of a schedule for which a condition did not hold."""
+    to.ten_a_second.warning(
+        "a schedule started nothing",
+        event_name=event.name,
+        schedule=event.schedule,
+        moment_ms=event.moment_ms,
+        why=event.why,
+    )
+
+
 def _message_damaged(to: Logged, event: events.MessageDamaged) -> None:
     """Logs damage of the disk or the file: programs do not get the message, and its row is kept."""
     to.log.error("a damaged message was set aside", event_name=event.name, q_name=event.q_name, row=event.number)
@@ -145,6 +156,7 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     decided.PoisonKept: _poison_kept,
     decided.OperatorAsked: _operator_asked,
     decided.QueueHeld: _queue_held,
+    decided.MomentNotStarted: _moment_not_started,
     events.MessageDamaged: _message_damaged,
     events.SharedQueuesUnjudged: _shared_queues_unjudged,
     events.SharedQueuesJudged: _shared_queues_judged,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from trigmon.mq.attributes import EVERY_TYPE
 from trigmon.mq.calls import Call, Disconnect, Display
 from trigmon.mq.errors import MQError
 from trigmon.mq.paging import all_rows
@@ -69,7 +70,7 @@ def apply_definitions(manager: QueueManager, paths: Sequence[str], *, is_new: bo
     made = []
     try:
         wanted = read_files(Path(path) for path in paths)
-        existing = [row for kind in ("queue", "PROCESS", "QMGR") for row in rows(manager, kind)]
+        existing = [row for kind in EVERY_TYPE for row in rows(manager, kind)]
         steps = plan(wanted, existing, create=not is_new)
         for start in range(0, len(steps), SLICE):
             perform(manager, [step.call for step in steps[start : start + SLICE]])

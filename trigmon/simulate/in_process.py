@@ -68,8 +68,8 @@ class _QueueManager:
         self._stores.empty()
 
     def next_moment(self) -> int | None:
-        """Returns when time next changes something: a wait ends, or a queue with a timed trigger is judged."""
-        moments = [self.manager.next_deadline_ms()]
+        """Returns when time next changes something: a wait ends, a queue is judged by time, or a moment comes."""
+        moments = [self.manager.next_deadline_ms(), self.manager.housekeeping.schedules.due_ms()]
         if self.manager.housekeeping.watches_the_clock:
             moments.append(next_ring(self._run_at, self._clock.now()))
         return min((moment for moment in moments if moment is not None), default=None)
@@ -80,6 +80,7 @@ class _QueueManager:
         for job in due(self._run_at, moment):
             self._run_at[job.name] = moment
             answers += job.work(self.manager.housekeeping)
+        answers += self.manager.housekeeping.reach_moments()
         return [*answers, *self.scan(), *self.manager.turn([])]
 
     def scan(self) -> list[Answer]:

@@ -17,6 +17,7 @@ from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wa
 from trigmon.rules.model.handles import Decided
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import EndedRun, Line, Serving
+from trigmon.rules.model.schedule_facts import ScheduleFacts, ScheduleWants, about_schedule
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
 from trigmon.store.port import FileCopy, NotEntered
@@ -65,6 +66,8 @@ class BaseStore(ABC):
             wide = replace(wide, outcome=int(self._outcome(wants.client_id, wants.unit)))
         if wants.reservation and wide.reservation is None:
             wide = replace(wide, reservation=self._ended(wants.reservation))
+        if isinstance(wants, ScheduleWants) and isinstance(wide, ScheduleFacts):
+            return about_schedule(self.standing, wide, wants)
         if isinstance(wants, RunWants) and isinstance(wide, RunFacts):
             return self._about_run(wide, wants)
         if isinstance(wants, LedgerWants):

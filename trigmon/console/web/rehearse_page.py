@@ -15,7 +15,7 @@ from trigmon.console.web.page_templates import queue_path, with_query
 from trigmon.console.web.queue_page import row_of
 from trigmon.console.web.web_console import console_of
 from trigmon.mq.attribute_meanings import MEANINGS
-from trigmon.mq.attributes import ATTRIBUTES, Attribute, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, EVERY_TYPE, Attribute, read_attributes
 from trigmon.mq.calls import Alter, Display
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import AttrValueError, AttrValueFixed, ObjectTypeError
@@ -120,7 +120,7 @@ def read_rehearsal(qm: Connection, name: str, given: dict[str, str]) -> Rehearsa
         then = qm.rehearse(name, **changed) if changed else None
     except (AttrValueError, AttrValueFixed) as error:
         problem = sentence(error)
-    rows = [each for kind in ("queue", "PROCESS", "QMGR") for each in _rows(qm, kind)]
+    rows = [each for kind in EVERY_TYPE for each in _rows(qm, kind)]
     before = lint(definitions(rows))
     after = lint(definitions([each | changed if each["name"] == name and _is_queue(each) else each for each in rows]))
     return RehearsalView(

@@ -84,6 +84,15 @@ class QueueHeld(msgspec.Struct, frozen=True):
     why: str
 
 
+class MomentNotStarted(msgspec.Struct, frozen=True):
+    """A moment of a schedule came, and a condition did not hold: nothing is started for it."""
+
+    name: ClassVar[str] = "moment_not_started"
+    schedule: str
+    moment_ms: int
+    why: str
+
+
 class ScanDue(msgspec.Struct, frozen=True):
     """Queues are to be looked through for expired messages, slice by slice, behind what is done now."""
 
@@ -106,6 +115,7 @@ DecisionEvent = (
     | PoisonKept
     | OperatorAsked
     | QueueHeld
+    | MomentNotStarted
     | ScanDue
     | SweepDue
 )

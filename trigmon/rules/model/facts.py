@@ -7,6 +7,8 @@ committed or not, less those got, committed or not, which is how a private queue
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from trigmon.mq.attributes import (
@@ -16,6 +18,8 @@ from trigmon.mq.attributes import (
     Process,
     QueueManagerDefinition,
     RemoteQueue,
+    Schedule,
+    Watch,
 )
 from trigmon.mq.enums import ObjectType, Recover, TriggerType
 from trigmon.mq.run import Run
@@ -69,6 +73,18 @@ class LedgerWants(Wants, frozen=True):
     history: tuple[int, int] | None = None  # those that ended from the first time to before the second
 
 
+class Meant(NamedTuple):
+    """What a name leads to; ``name`` is that behind an alias."""
+
+    name: str
+    queue: QueueFacts | None
+    alias: AliasQueue | None = None
+    remote: RemoteQueue | None = None
+    model: ModelQueue | None = None
+    transmission: Transmission | None = None
+    target_exists: bool = False
+
+
 class Neighbour(msgspec.Struct, frozen=True):
     """A queue with what its triggering looks at: its process and its initiation queue, where they exist."""
 
@@ -106,6 +122,8 @@ class World(msgspec.Struct, frozen=True):
     reservations: tuple[Reservation, ...] = ()
     held: dict[str, int] = {}
     held_queues: frozenset[str] = frozenset()  # those for which runs are held
+    schedules: tuple[Schedule, ...] = ()
+    watches: tuple[Watch, ...] = ()
 
 
 class Facts(msgspec.Struct, frozen=True):

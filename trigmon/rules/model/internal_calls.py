@@ -182,6 +182,19 @@ class Tend(Call, frozen=True, kw_only=True):
     q_name: str
 
 
+class ReachMoment(Call, frozen=True, kw_only=True, tag="schedule"):
+    """A moment of a schedule has come; ``why`` is not blank where nothing is to be started for it.
+
+    ``q_name`` is the schedule's queue, blank for none. Answered by Counted: 0 where no monitor listens; then the moment
+    has not been judged, and is to be reached again.
+    """
+
+    name: str
+    q_name: str
+    moment_ms: int
+    why: str = ""
+
+
 class Attend(Call, frozen=True, kw_only=True):
     """The program of a run has opened the queue it was started for, or closed it with nothing left."""
 

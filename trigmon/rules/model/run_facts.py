@@ -14,7 +14,7 @@ BREAKER = "the breaker"
 class Paused(msgspec.Struct, frozen=True):
     """A pause of starts: its user, time and reason."""
 
-    what: str  # queue, process or everything
+    what: str  # queue, process, schedule, watch or everything
     name: str  # blank for everything
     by: str
     since_ms: int
@@ -27,7 +27,8 @@ class Paused(msgspec.Struct, frozen=True):
 
     def concerns(self, q_name: object, process_name: object) -> bool:
         """Returns whether the pause holds for runs for this queue, or of this process."""
-        return self.what == "everything" or self.name == (q_name if self.what == "queue" else process_name)
+        concerned = {"queue": q_name, "process": process_name}
+        return self.what == "everything" or (self.what in concerned and self.name == concerned[self.what])
 
 
 class Serving(msgspec.Struct, frozen=True, omit_defaults=True):

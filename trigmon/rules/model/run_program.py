@@ -28,6 +28,8 @@ FIXED = (
         "verdict",
         "recorded_ms",
         "triggered_ms",
+        "schedule",
+        "moment_ms",
     ),
     *("repeats", "attempt", "retries", "joins", "cancelled_by", "cancelled_ms", "cancel_reason"),
 )

@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from trigmon.mq.attributes import Process
+from trigmon.mq.attributes import Process, Schedule
 from trigmon.rules.model.facts import recovers_all
 from trigmon.rules.model.queue_facts import QueueFacts
 
@@ -23,6 +23,7 @@ class Happened(Enum):
     BACKSTOP = "the backstop looked"
     MAX_WAIT = "the longest wait was looked at"
     RESERVATION_LOST = "a reservation lost its last connection"
+    MOMENT = "a moment of a schedule has come"
 
 
 class Situation(msgspec.Struct, frozen=True):
@@ -34,7 +35,8 @@ class Situation(msgspec.Struct, frozen=True):
     ``had_readers`` and ``had_monitor`` are the open-input counts before a close or an open. ``oldest_ms`` is when the
     oldest qualifying message arrived, where that was looked for. ``silenced_by`` is the queue manager through which a
     shared queue is open exclusively: no member triggers for it then. ``under_way`` is how many trigger messages and
-    runs of the queue there are already, where RECOVER(ALL) asks.
+    runs of the queue there are already, where RECOVER(ALL) asks. ``moment_ms`` is the moment of the ``schedule``; the
+    queue of a schedule that names a process alone has no name, and nothing lies on it.
     """
 
     happened: Happened
@@ -52,6 +54,8 @@ class Situation(msgspec.Struct, frozen=True):
     oldest_ms: int | None = None
     silenced_by: str = ""
     under_way: int = 0
+    schedule: Schedule | None = None
+    moment_ms: int = 0
 
     @property
     def recovers_all(self) -> bool:

@@ -10,12 +10,13 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import setitem
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import astuple, replace
 
 from trigmon.mq.attributes import (
     OBJECT_TYPES,
+    QUEUE_KINDS,
     AliasQueue,
     AnyDefinition,
     LocalQueue,
@@ -23,6 +24,8 @@ from trigmon.mq.attributes import (
     Process,
     QueueManagerDefinition,
     RemoteQueue,
+    Schedule,
+    Watch,
 )
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
@@ -30,6 +33,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.facts import (
     WIDE,
     Facts,
+    Meant,
     Neighbour,
     RunFacts,
     RunWants,
@@ -48,18 +52,6 @@ from trigmon.rules.model.transitions import FOLLOW
 _GONE = object()
 
 
-class _Meant(NamedTuple):
-    """What a name leads to; ``name`` is that behind an alias."""
-
-    name: str
-    queue: QueueFacts | None
-    alias: AliasQueue | None = None
-    remote: RemoteQueue | None = None
-    model: ModelQueue | None = None
-    transmission: Transmission | None = None
-    target_exists: bool = False
-
-
 class Standing:
     """The state of one queue manager in memory."""
 
@@ -70,6 +62,8 @@ class Standing:
         self.remotes: dict[str, RemoteQueue] = {}
         self.models: dict[str, ModelQueue] = {}
         self.processes: dict[str, Process] = {}
+        self.schedules: dict[str, Schedule] = {}
+        self.watches: dict[str, Watch] = {}
         self.handles: dict[int, HandleFacts] = {}
         self.connections: dict[int, ConnectionFacts] = {}
         self.units: dict[int, UnitFacts] = {}
@@ -166,28 +160,28 @@ class Standing:
             is_ambiguous=bool(self.ambiguous) and not self.ambiguous.isdisjoint((wants.object_name, name)),
         )
 
-    def _meant(self, name: str, q_mgr_name: str) -> _Meant:
+    def _meant(self, name: str, q_mgr_name: str) -> Meant:
         """Returns what a name means; at another queue manager it is the transmission queue."""
         if q_mgr_name not in ("", self.q_mgr[""].name):
             remote = RemoteQueue(name=name, remote_q_name=name, remote_q_mgr_name=q_mgr_name)
-            return self._meant_remotely(_Meant(name, None), remote)
+            return self._meant_remotely(Meant(name, None), remote)
         queue = self.queues.get(name)
         if queue is not None or not name:
-            return _Meant(name, queue)
+            return Meant(name, queue)
         alias = self.aliases.get(name)
         if alias is None:
-            meant = _Meant(name, None, model=self.models.get(name))
+            meant = Meant(name, None, model=self.models.get(name))
         else:
             name = alias.base_q_name
             queue = self.queues.get(name)
-            meant = _Meant(name, queue, alias, target_exists=queue is None and self._leads_on(name))
+            meant = Meant(name, queue, alias, target_exists=queue is None and self._leads_on(name))
         return self._meant_remotely(meant, self.remotes.get(name))
 
     def _leads_on(self, name: str) -> bool:
         """Returns whether an alias or a model queue has this name, which an alias cannot lead to."""
         return name in self.aliases or name in self.models
 
-    def _meant_remotely(self, meant: _Meant, remote: RemoteQueue | None) -> _Meant:
+    def _meant_remotely(self, meant: Meant, remote: RemoteQueue | None) -> Meant:
         if remote is None:
             return meant
         transmission = self._transmission(remote)
@@ -288,8 +282,9 @@ class Standing:
         """Returns the definition of this name, whatever kind of queue it is when a queue is asked for."""
         if object_type is ObjectType.QMGR:
             return self.q_mgr[""]
-        if object_type is ObjectType.PROCESS:
-            return self.processes.get(name)
+        if object_type not in QUEUE_KINDS:
+            definition: AnyDefinition | None = self.tables()[object_type].get(name)
+            return definition
         queue = self.queues.get(name)
         if queue is not None:
             return queue.definition
@@ -371,6 +366,8 @@ class Standing:
             tuple(self.reservations.values()),
             dict(held),
             frozenset(q_name for (_, _, q_name), count in self.held.items() if count),
+            tuple(self.schedules.values()),
+            tuple(self.watches.values()),
         )
 
     # -- changing -------------------------------------------------------------------------------------------
@@ -392,5 +389,7 @@ class Standing:
             ObjectType.QREMOTE: self.remotes,
             ObjectType.QMODEL: self.models,
             ObjectType.PROCESS: self.processes,
+            ObjectType.SCHEDULE: self.schedules,
+            ObjectType.WATCH: self.watches,
             ObjectType.QMGR: self.q_mgr,
         }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.attributes import QUEUE_KINDS, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes
@@ -320,13 +320,13 @@ def _stand_behind(standing: Standing, number: int, before: tuple[int, ...], afte
 
 def pause_of(change: c.DropDefinition) -> tuple[str, str]:
     """Returns the key of the pause that is deleted with an object: one defined by its name later begins anew."""
-    return ("process" if change.object_type is ObjectType.PROCESS else "queue"), change.name
+    return ("queue" if change.object_type in QUEUE_KINDS else change.object_type.name.lower()), change.name
 
 
 def causes_of(change: c.DropDefinition, causes: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Returns the keys of the causes that are deleted with an object, for the same reason."""
     what, name = pause_of(change)
-    return [(slot, q_name) for slot, q_name in causes if name == (slot if what == "process" else q_name)]
+    return [(slot, q_name) for slot, q_name in causes if name == {"process": slot, "queue": q_name}.get(what)]
 
 
 FOLLOW: dict[type[c.AnyChange], Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.attributes import ATTRIBUTES, KINDS, LocalQueue, Process, read_attributes
+from trigmon.mq.attributes import ATTRIBUTES, KINDS, QUEUE_KINDS, LocalQueue, Process, Schedule, read_attributes
 from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Move
 from trigmon.mq.enums import DefinitionType, ObjectType, QsgDisp
 from trigmon.mq.errors import (
@@ -36,6 +36,7 @@ from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.objects.alter import altered
 from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, disposition
+from trigmon.rules.objects.timed_objects import TIMING, check_schedule, check_watch, copied, timed
 from trigmon.rules.runs.check_program import check_process
 from trigmon.rules.runs.pause import forget_failures
 
@@ -47,7 +48,11 @@ DEFAULT_OBJECTS = {
     ObjectType.PROCESS: "SYSTEM.DEFAULT.PROCESS",
 }
 
-_CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {ObjectType.PROCESS: check_process}
+_CHECKS: dict[ObjectType, Callable[[Any, Collection[str]], None]] = {
+    ObjectType.PROCESS: check_process,
+    ObjectType.SCHEDULE: check_schedule,
+    ObjectType.WATCH: check_watch,
+}
 """The check of a definition as a whole, given the attributes that the command named; raises AttrValueError."""
 
 
@@ -67,24 +72,32 @@ def decide_define(call: Define, facts: WorldFacts, found: Found | None, now: int
             raise ObjectWrongType(f"{where}: another type of object has this name")
         if not call.replace:
             raise ObjectAlreadyExists(f"{where}; REPLACE would replace it")
-    kind = KINDS[object_type]
-    base: Any = kind(name=call.name)
-    if call.like and facts.like is None:
-        raise UnknownObjectName(f"{where} LIKE({call.like})")
-    if facts.like is not None:
-        if not isinstance(facts.like, kind):
-            raise LikeObjectWrongType(f"{where} LIKE({call.like})")
-        base = facts.like
-        if "qsg_disp" in ATTRIBUTES[object_type]:
-            values.setdefault("qsg_disp", QsgDisp.Q_MGR)  # the disposition is not copied
+    kind, base = KINDS[object_type], _like(call, facts)
+    if facts.like is not None and "qsg_disp" in ATTRIBUTES[object_type]:
+        values.setdefault("qsg_disp", QsgDisp.Q_MGR)  # the disposition is not copied
     values |= {"name": call.name, "created_ms": existing.created_ms if existing is not None else now, "altered_ms": now}
     if kind is LocalQueue:
         # How a queue was made is not up to a definition, nor to the one it is made like.
         values["definition_type"] = getattr(existing, "definition_type", DefinitionType.PREDEFINED)
+        values["moments"] = getattr(existing, "moments", {})
     definition = replace(base, **values)
+    if kind is Schedule:
+        definition = timed(definition, now)
     if object_type in _CHECKS:
         _CHECKS[object_type](definition, ATTRIBUTES[object_type])
     return _set(facts, object_type, definition, now, ids)
+
+
+def _like(call: Define, facts: WorldFacts) -> Any:
+    """Returns the definition that gives what a DEFINE does not name: another object's, or the attributes' defaults."""
+    where = f"{object_type_of(call.object_type).name}({call.name}) LIKE({call.like})"
+    if facts.like is None:
+        if call.like:
+            raise UnknownObjectName(where)
+        return KINDS[object_type_of(call.object_type)](name=call.name)
+    if not isinstance(facts.like, KINDS[object_type_of(call.object_type)]):
+        raise LikeObjectWrongType(where)
+    return facts.like
 
 
 def decide_alter(call: Alter, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -102,6 +115,8 @@ def with_values(object_type: ObjectType, definition: Any, values: dict[str, Any]
     if isinstance(definition, LocalQueue) and "trigger_control" in values:
         values = {**values, "is_disarmed": False}  # an explicit on or off wins
     changed = replace(definition, **{**values, "altered_ms": now})
+    if isinstance(changed, Schedule) and not TIMING.isdisjoint(values):
+        changed = timed(changed, now)
     if object_type in _CHECKS:
         _CHECKS[object_type](changed, values)
     return changed
@@ -146,12 +161,15 @@ def decide_take_copy(call: TakeCopy, facts: WorldFacts, found: Found | None, now
             return Decision()
     created_ms = there.created_ms if there is not None else now
     values: dict[str, Any] = {"qsg_disp": QsgDisp.COPY, "created_ms": created_ms, "altered_ms": now}
-    return _set(facts, object_type, replace(original, **values), now, ids)
+    copy = replace(original, **values)
+    if isinstance(copy, Schedule):
+        copy = copied(copy, there)
+    return _set(facts, object_type, copy, now, ids)
 
 
 def _uses(handle: HandleFacts, object_type: ObjectType, name: str) -> bool:
-    """Returns whether a handle is of this process, or was opened by this alias or remote queue, or an alias of it."""
-    if ObjectType.PROCESS in (handle.object_type, object_type):
+    """Returns whether a handle is of this object, or was opened by this alias or remote queue, or an alias of it."""
+    if handle.object_type not in QUEUE_KINDS or object_type not in QUEUE_KINDS:
         return handle.object_type is object_type and handle.object_name == name
     return handle.object_name == name or (handle.route is not None and handle.route.definition == name)
 

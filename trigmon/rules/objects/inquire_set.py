@@ -66,6 +66,7 @@ MOST_SELECTORS = 256
 
 # Selectors of names: MQCA_Q_NAME, MQCA_PROCESS_NAME, MQCA_Q_MGR_NAME.
 _NAME_SELECTORS = {ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015, **dict.fromkeys(_Q_TYPES, 2016)}
+# A kind of object that is ours has no selector of its name.
 
 
 def decide_inquire(call: Inquire, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -149,7 +150,7 @@ def _inquired(kind: ObjectType, asked: str | int, row: dict[str, Any]) -> str | 
     """Returns the long name in an object's row that a name, a word or a selector means, if the object has it."""
     if asked in row:
         return str(asked)
-    if asked == _NAME_SELECTORS[kind]:
+    if asked == _NAME_SELECTORS.get(kind):
         return "name"
     for attribute in STATUS.values():
         if attribute.name in row and asked in (attribute.selector or None, attribute.mqsc, attribute.mqsc.lower()):

@@ -31,7 +31,16 @@ from trigmon.rules.runs.program_tracking import counts
 from trigmon.rules.runs.run_ledger import trigger_of
 
 _ON_ITS_OWN = Process(name="")
-_KEPT = (*TriggerMessage.__struct_fields__, "occasion", "verdict", "initiation_q", "monitor", "host")
+_KEPT = (
+    *TriggerMessage.__struct_fields__,
+    "occasion",
+    "verdict",
+    "initiation_q",
+    "monitor",
+    "host",
+    "schedule",
+    "moment_ms",
+)
 _BLANK: RunFields = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0}
 _BLANK |= {"exit_status": None, "signal": None, "stderr_tail": "", "repeats": ""}
 
@@ -56,7 +65,7 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
     if _can_never_start(run, facts):
         return _given_up(facts.run, run, facts, now)
     changes.append(written(run, now, facts.run))
-    if facts.queue is None or not _tells_something(run):
+    if not _is_judged(run, facts):
         return Decision(Done(), changes)
     cause = _judged(run, serving, facts, now)
     changes.append(SetCause(cause))
@@ -69,7 +78,7 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
         events = (QueueHeld(cause.q_name, why),)
     tries = opens or (has_failed(run, process) and _tries_again(cause, process, run, facts))
     is_waited_for = _is_waited_for(process, facts)
-    if tries and not is_waited_for and _is_left(facts):
+    if tries and not is_waited_for and (run.origin.schedule or _is_left(facts)):
         changes.append(_next_try(run, process, serving, facts, now, ids))
     elif run.is_unstartable and not is_waited_for:
         given_up = _given_up(facts.run, run, facts, now)
@@ -80,7 +89,14 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
 def _can_never_start(run: Run, facts: RunFacts) -> bool:
     """Returns whether a run that could not start lacks what no further try has: its queue, its process, its record."""
     is_without_process = bool(run.trigger.process_name) and facts.process is None
-    return run.is_unstartable and (facts.queue is None or is_without_process or trigger_of(run) is None)
+    is_without_queue = bool(run.trigger.q_name) and facts.queue is None
+    return run.is_unstartable and (is_without_queue or is_without_process or trigger_of(run) is None)
+
+
+def _is_judged(run: Run, facts: RunFacts) -> bool:
+    """Returns whether an end may bring a further try: not where the queue is gone. A schedule may have no queue."""
+    is_for_something = facts.queue is not None or (bool(run.origin.schedule) and not run.trigger.q_name)
+    return is_for_something and _tells_something(run)
 
 
 def _given_up(before: Run, run: Run, facts: RunFacts, now: int) -> Decision:
@@ -176,6 +192,8 @@ def _tries_again(cause: Cause, process: Process, run: Run, facts: WideFacts) -> 
     """
     if is_for_one(facts.queue) and under_way(facts, cause.slot, cause.q_name):
         return False
+    if run.origin.schedule:
+        return run.origin.attempt <= process.retry  # it was not started for messages, so none tells of progress
     if not cause.fruitless:
         return process.retry > 0
     tries = min(run.origin.attempt, cause.fruitless) if is_for_one(facts.queue) else run.origin.attempt

@@ -1,8 +1,8 @@
-"""Pausing and resuming what triggering starts: a queue, a process, or everything.
+"""Pausing and resuming what triggering starts: a queue, a process, or everything; and schedules and watches.
 
 The trigger conditions do not look at it: a paused queue takes and gives messages, and its trigger messages are
 written. What a pause keeps back is a program: the ledger lets no run become due that a pause concerns
-(:mod:`trigmon.rules.runs.run_ledger`).
+(:mod:`trigmon.rules.runs.run_ledger`). A schedule or a watch that is paused does not act itself.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from trigmon.mq.attributes import Definition
 from trigmon.mq.calls import Pause, Pauses, Resume
 from trigmon.mq.errors import AttrValueError, CommandFailed, ObjectTypeError, UnknownObjectName
 from trigmon.mq.explanation import moment
@@ -24,6 +25,7 @@ from trigmon.rules.model.run_facts import Cause, Paused
 from trigmon.rules.model.stored_messages import Found
 
 QUEUE, PROCESS, EVERYTHING = "queue", "process", "everything"
+SCHEDULE, WATCH = "schedule", "watch"
 LONGEST_REASON = 256
 
 
@@ -35,9 +37,14 @@ def wants_pause(call: Pause | Resume, connection: int) -> WorldWants:
 def decide_pause(call: Pause, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Pauses starting from now on. An earlier pause keeps its user and reason: it is not overwritten."""
     what, name = _subject(call, facts)
-    processes = facts.world.processes
-    if what == PROCESS and all(process.name != name for process in processes):
-        raise UnknownObjectName(f"PROCESS({name})")
+    world = facts.world
+    there: dict[str, tuple[Definition, ...]] = {
+        PROCESS: world.processes,
+        SCHEDULE: world.schedules,
+        WATCH: world.watches,
+    }
+    if what in there and all(each.name != name for each in there[what]):
+        raise UnknownObjectName(f"{what.upper()}({name})")
     reason = checked_reason(call.reason)
     before = _pause_of(what, name, facts)
     if before is not None:
@@ -111,6 +118,12 @@ def shown_pauses(facts: WideFacts, q_name: object, process_name: object) -> dict
     return {"paused": paused(facts, q_name, process_name), "held": is_held}
 
 
+def itself_paused(what: str, name: str, facts: WideFacts) -> str:
+    """Returns the pause of a schedule or a watch for a person; blank where it is not paused."""
+    pause = _pause_of(what, name, facts)
+    return sentence(pause) if pause is not None else ""
+
+
 def sentence(pause: Paused) -> str:
     """Returns a pause for a person: "queue ORDERS paused by alice since ...: the database is down"."""
     subject, since = f"{pause.what} {pause.name}".rstrip(), moment(pause.since_ms)
@@ -138,10 +151,10 @@ def _subject(call: Pause | Resume, facts: Facts) -> tuple[str, str]:
         if call.name:
             raise ObjectTypeError(f"everything has no name, and {call.name!r} was given")
         return EVERYTHING, ""
-    if call.what == PROCESS:
-        return PROCESS, call.name
+    if call.what in (PROCESS, SCHEDULE, WATCH):
+        return call.what, call.name
     if call.what != QUEUE:
-        raise ObjectTypeError(f"{call.what!r}: known are {QUEUE}, {PROCESS} and {EVERYTHING}")
+        raise ObjectTypeError(f"{call.what!r}: known are {QUEUE}, {PROCESS}, {SCHEDULE}, {WATCH} and {EVERYTHING}")
     queue, route = base_queue(call.name, facts)
     if route is not None:
         raise ObjectTypeError(f"{call.name} is a remote queue: nothing is started for it here")

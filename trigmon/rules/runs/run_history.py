@@ -9,7 +9,7 @@ from trigmon.mq.errors import OptionsError
 from trigmon.mq.replies import Values
 from trigmon.mq.run import ending_of
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import LedgerFacts
+from trigmon.rules.model.facts import LedgerFacts, LedgerWants
 from trigmon.rules.model.run_facts import EndedRun
 from trigmon.rules.model.stored_messages import Found
 
@@ -34,6 +34,11 @@ def span_of(call: RunHistory) -> tuple[int, int]:
         if not 0 <= time_ms <= EVER:
             raise OptionsError(f"run history from {call.since_ms} to {call.until_ms}: milliseconds since 1970")
     return call.since_ms, call.until_ms or EVER
+
+
+def wants_history(call: RunHistory, connection: int) -> LedgerWants:
+    """Returns the wanted facts: the runs that ended in the span of time."""
+    return LedgerWants(connection, history=span_of(call), limit=COUNTED_AT_ONCE)
 
 
 def decide_run_history(call: RunHistory, facts: LedgerFacts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -22,7 +22,7 @@ from trigmon.mq.run import NO_RUN, OPEN, Run, RunFields, RunJson, RunState, read
 from trigmon.rules.model.changes import AnyChange, DropRun, Serve, Unserve
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import OperatorAsked
-from trigmon.rules.model.facts import Facts, LedgerFacts, RunFacts, RunWants, WideFacts
+from trigmon.rules.model.facts import Facts, LedgerFacts, LedgerWants, RunFacts, RunWants, WideFacts
 from trigmon.rules.model.internal_calls import Deliver, JudgeRun, Prune
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.run_facts import Cause
@@ -38,7 +38,7 @@ from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts
-from trigmon.rules.triggers.effects import trigger_descriptor
+from trigmon.rules.triggers.effects import MOMENT, trigger_descriptor
 
 LARGEST_RECORD = 65_536
 WAITS = "waits for its turn"
@@ -222,12 +222,21 @@ def cause_of(descriptor: MessageDescriptor) -> RunFields:
     if not is_the_queue_managers(descriptor):
         return {"repeats": "", "occasion": "", "triggered_ms": 0}
     occasion = descriptor.appl_origin_data.strip()
-    return {"repeats": repeated(descriptor), "occasion": occasion, "triggered_ms": descriptor.put_ms}
+    fields: RunFields = {"repeats": repeated(descriptor), "occasion": occasion, "triggered_ms": descriptor.put_ms}
+    if descriptor.correl_id.startswith(MOMENT):
+        moment_ms = int(descriptor.correl_id.removeprefix(MOMENT).rstrip(b"\0"))
+        fields |= {"schedule": descriptor.reply_to_q, "moment_ms": moment_ms}
+    return fields
 
 
 def runs_limit(call: Runs) -> int:
     """Returns how many runs one answer lists."""
     return max(1, min(call.limit, SLICE))
+
+
+def wants_runs(call: Runs, connection: int) -> LedgerWants:
+    """Returns the wanted facts: a page of runs, and one more. Raises OptionsError."""
+    return LedgerWants(connection, where=checked_where(call.where), before=call.before, limit=runs_limit(call) + 1)
 
 
 def checked_where(where: RunJson) -> RunJson:

@@ -8,6 +8,7 @@ only commit releases it, for FIRST and DEPTH backout does too (seed 001, after c
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue, Process
 from trigmon.mq.calls import Call
@@ -19,6 +20,7 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
     TriggerMessage,
     pack_tm,
+    padded_id,
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerControl, TriggerType
 from trigmon.mq.reasons import Reason
@@ -68,8 +70,12 @@ def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessag
     )
 
 
+MOMENT = b"MOMENT "
+"""What CorrelId begins with in the trigger message of a schedule; its moment follows, in ms since 1970."""
+
+
 def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, occasion: str) -> MessageDescriptor:
-    """Returns the MQMD of a trigger message: never persistent, never expiring, by the queue manager.
+    """Returns the MQMD of a trigger message: not persistent, never expiring, by the queue manager.
 
     ApplOriginData, four characters that IBM leaves blank here, names the occasion that fired.
     """
@@ -85,6 +91,21 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
         put_appl_name=q_mgr_name[:28],
         put_ms=now,
         appl_origin_data=occasion,
+    )
+
+
+def _of_moment(descriptor: MessageDescriptor, situation: Situation) -> MessageDescriptor:
+    """Returns the MQMD of a schedule's trigger message, which is persistent: no other event makes up for a lost one.
+
+    ReplyToQ, which IBM leaves blank here, names the schedule, and CorrelId its moment.
+    """
+    if situation.schedule is None:
+        return descriptor
+    return replace(
+        descriptor,
+        persistence=int(Persistence.PERSISTENT),
+        reply_to_q=situation.schedule.name,
+        correl_id=padded_id(MOMENT + str(situation.moment_ms).encode()),
     )
 
 
@@ -112,8 +133,10 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         else:
             internal_calls.append(written)
     in_unit = len(changes) if unit_id else 0
-    changes.append(StampTrigger(definition.name, situation.now))
-    is_disarmed = definition.trigger_type is TriggerType.DEPTH
+    if definition.name:
+        changes.append(StampTrigger(definition.name, situation.now))
+    # The depth did not bring a schedule's moment, so control stays as it is.
+    is_disarmed = definition.trigger_type is TriggerType.DEPTH and situation.happened is not Happened.MOMENT
     if queue.shared is not None:
         changes.append(NoteTriggered(definition.name, initiation.is_shared, is_disarmed))
     if is_disarmed:
@@ -140,11 +163,12 @@ def _written(
         )
     number = ids.message()
     descriptor = trigger_descriptor(to.def_priority, q_mgr_name, ids.msg_id(number), situation.now, occasion)
+    descriptor = _of_moment(descriptor, situation)
     return AddMessage(
         q_name=to.name,
         number=number,
         priority=to.def_priority,
-        is_persistent=False,
+        is_persistent=situation.happened is Happened.MOMENT,
         descriptor=descriptor,
         data=pack_tm(message),
         unit_id=unit_id,

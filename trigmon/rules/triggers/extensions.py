@@ -1,4 +1,4 @@
-"""What trigmon adds to MQ's triggering: REARM, BACKSTOP and MAXWAIT of a local queue, off by default, and row R.
+"""What trigmon adds to MQ's triggering: REARM, BACKSTOP and MAXWAIT of a local queue, off by default, and rows R and S.
 
 BACKSTOP(seconds), row B: a FIRST queue on which messages wait is triggered again when so long has passed since its
 last trigger message, without a new put. MAXWAIT(seconds), row M: a queue is triggered when its oldest qualifying
@@ -8,6 +8,9 @@ the last reader closed, it comes back once enough of them are: that reader has r
 nothing else would start another.
 
 Row R: a reservation, which MQ does not have, lost its last connection, so its messages count as waiting again.
+
+Row S: a moment of a schedule has come. A schedule is switched on and off by itself, so neither TRIGGER nor TRIGTYPE is
+asked for: a queue that no put is to trigger may have one.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import Rearm, TriggerControl, TriggerType
+from trigmon.mq.timed_enums import OnlyIf
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.verdict import Finding
@@ -48,6 +52,13 @@ def reservation_lost(s: Situation) -> Finding:
     return Finding("R", enough and s.happened is Happened.RESERVATION_LOST, waiting, wanted)
 
 
+def moment_came(s: Situation) -> Finding:
+    """Finds S: a moment of a schedule has come, and with ONLYIF(MESSAGES) a message of TRIGMPRI or above waits."""
+    wanted = int(s.schedule is not None and s.schedule.only_if is OnlyIf.MESSAGES)
+    waiting = s.queue.waiting(s.queue.definition.trigger_msg_priority)
+    return Finding("S", s.happened is Happened.MOMENT and waiting >= wanted, waiting, wanted)
+
+
 _REQUIRED = (
     conditions.condition_04_nobody_reads_the_queue,
     conditions.condition_05_get_is_allowed,
@@ -61,11 +72,13 @@ EXTENSIONS: dict[Condition, tuple[Condition, ...]] = {
     backstop_passed: _REQUIRED,
     oldest_has_waited: _REQUIRED,
     reservation_lost: _REQUIRED,
+    moment_came: _REQUIRED[:-2],
 }
 OUR_OCCASIONS: dict[Happened, tuple[Condition, ...]] = {
     Happened.BACKSTOP: (backstop_passed,),
     Happened.MAX_WAIT: (oldest_has_waited,),
     Happened.RESERVATION_LOST: (reservation_lost,),
+    Happened.MOMENT: (moment_came,),
 }
 
 

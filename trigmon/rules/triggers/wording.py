@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from trigmon.mq.enums import TriggerType, word
-from trigmon.mq.explanation import Explanation
+from trigmon.mq.explanation import Explanation, moment
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.verdict import Finding, Verdict
 from trigmon.rules.triggers.conditions import condition_13c_monitor_opened
@@ -39,6 +39,7 @@ OUR_FACTS = {
     "B": "messages wait, and BACKSTOP has passed since the last trigger message",
     "M": "the oldest qualifying message has waited MAXWAIT",
     "R": "a reservation lost its last connection and enough messages wait",
+    "S": "a moment of a schedule has come, and with ONLYIF(MESSAGES) a message waits",
 }
 
 
@@ -80,6 +81,8 @@ _A_MINUTE = 60_000  # a TRIGINT that spares the programs and tries again soon, i
 
 
 def _alter(s: Situation) -> str:
+    if s.schedule is not None and not s.queue.definition.name:
+        return f"ALTER SCHEDULE({s.schedule.name})"
     return f"ALTER QLOCAL({s.queue.definition.name})"
 
 
@@ -263,6 +266,12 @@ def _max_wait(s: Situation, f: Finding) -> Words:
     return f"waited {_seconds(f.saw)}", _remaining(s.queue.definition.max_wait_s, f.saw), ""
 
 
+def _moment(s: Situation, f: Finding) -> Words:
+    name = s.schedule.name if s.schedule is not None else ""
+    seen = f"{moment(s.moment_ms)} of SCHEDULE({name}), {f.saw} waiting"
+    return seen, f"at least {f.wanted} waiting" if f.wanted else "", f"ALTER SCHEDULE({name}) ONLYIF(NONE)"
+
+
 def _seconds(ms: int) -> str:
     return f"{ms / 1000:.1f} s"
 
@@ -299,4 +308,5 @@ _WORDS: dict[str, Callable[[Situation, Finding], Words]] = {
     "B": _backstop,
     "M": _max_wait,
     "R": _waiting,
+    "S": _moment,
 }

@@ -44,8 +44,8 @@ class MemoryStore(BaseStore):
         self._rows.locks = self.standing.locks
         if before.q_mgr[""].name:
             self.standing.q_mgr[""] = before.q_mgr[""]
-        for table in (before.aliases, before.remotes, before.models, before.processes):
-            for definition in table.values():
+        for which, table in before.tables().items():
+            for definition in table.values() if which not in (ObjectType.QLOCAL, ObjectType.QMGR) else ():
                 self.standing.define(definition)
         self.standing.pauses = dict(before.pauses)
         self.standing.cancelling = dict(before.cancelling)

@@ -1,0 +1,285 @@
+"""What a schedule starts, and when: each moment once, over restarts, clocks that are set, pauses and lost monitors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trigmon.mq.calls import Display, Open, Pause, Resume, RunSchedule
+from trigmon.mq.descriptors import FORMAT_TRIGGER
+from trigmon.mq.enums import OpenOption
+from trigmon.mq.errors import CommandFailed, UnknownObjectName
+from trigmon.testing import INITIATION_Q, InMemory
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+OBJECTS = f"""
+    DEFINE PROCESS(P) APPLICID('python total.py')
+    DEFINE QLOCAL(Q) PROCESS(P) INITQ({INITIATION_Q}) DEFPSIST(YES)
+"""
+
+
+def with_schedule(mq: InMemory, *, name: str = "S", **attributes: Any) -> None:
+    mq.mqsc(OBJECTS)
+    mq.define(name, "SCHEDULE", **attributes)
+
+
+def row(mq: InMemory, name: str = "S") -> dict[str, Any]:
+    return next(row for row in mq._command(Display(object_type="SCHEDULE")).rows if row["name"] == name)
+
+
+def started(mq: InMemory) -> int:
+    return len(mq.triggers())
+
+
+def set_wall_clock(mq: InMemory, ahead_ms: int) -> None:
+    mq._stage._clock.wall_ahead_ms = ahead_ms
+
+
+# -- occasion S --------------------------------------------------------------------------------------------------
+
+
+def test_a_queue_that_no_put_triggers_is_started_at_each_moment():
+    with InMemory() as mq:
+        with_schedule(mq, every=HOUR // 1000, queue="Q")
+        mq.put("Q", "1")
+        assert started(mq) == 0
+        mq.advance(HOUR - 1)
+        assert started(mq) == 0
+        mq.advance(1)
+        (trigger,) = mq.triggers()
+        assert (trigger.q_name, trigger.process_name, trigger.appl_id) == ("Q", "P", "python total.py")
+        mq.advance(5 * HOUR)
+        assert started(mq) == 5
+        shown = row(mq)
+        assert shown["last_moment_ms"] == shown["last_start_ms"] == mq._stage._clock.now()
+        assert shown["why_not"] == ""
+
+
+def test_a_process_is_started_without_a_queue():
+    with InMemory() as mq:
+        with_schedule(mq, cron="0 2 * * *", process="P")
+        mq.advance(DAY)
+        (trigger,) = mq.triggers()
+        assert (trigger.q_name, trigger.process_name, trigger.appl_id) == ("", "P", "python total.py")
+
+
+def test_only_if_messages_starts_nothing_for_an_empty_queue_and_counts_from_the_priority():
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q", only_if="messages")
+        mq.alter("Q", trigger_msg_priority=5)
+        mq.put("Q", "1", priority=4)
+        mq.advance(HOUR)
+        assert started(mq) == 0
+        assert row(mq)["why_not"].startswith("S does not hold: S 2026-01-01 01:00:00 UTC of SCHEDULE(S), 0 waiting")
+        mq.put("Q", "2", priority=5)
+        mq.advance(HOUR)
+        assert started(mq) == 1
+
+
+@pytest.mark.parametrize(
+    ("alterations", "number"),
+    [
+        ({"inhibit_get": "disabled"}, "5"),
+        ({"process_name": "NOT.YET"}, "6"),
+        ({"process_name": ""}, "6"),
+        ({"initiation_q_name": "NO.SUCH.Q"}, "7"),
+    ],
+)
+def test_a_moment_whose_conditions_do_not_hold_is_on_record_and_is_not_made_up_for(alterations, number):
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        before = {name: mq._command(Display(object_type="QLOCAL", name="Q")).rows[0][name] for name in alterations}
+        mq.alter("Q", **alterations)
+        mq.advance(HOUR)
+        assert started(mq) == 0
+        assert number in row(mq)["why_not"].partition(":")[0]
+        assert row(mq)["last_moment_ms"] == mq._stage._clock.now()
+        mq.alter("Q", **before)
+        mq.advance(HOUR - 1)
+        assert started(mq) == 0
+        mq.advance(1)
+        assert started(mq) == 1
+
+
+@pytest.mark.parametrize(("trigger_type", "count"), [("first", 0), ("depth", 0), ("every", 1), ("none", 1)])
+def test_a_reader_silences_a_schedule_as_it_silences_the_trigger_type(trigger_type, count):
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        mq.alter("Q", trigger_type=trigger_type)
+        with mq.connect() as qm, qm.open("Q", "input_shared"):
+            mq.advance(HOUR)
+            assert started(mq) == count
+        mq.advance(HOUR)
+        assert started(mq) == 1
+
+
+def test_a_schedule_does_not_switch_the_control_of_depth_off():
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        mq.alter("Q", trigger_control="on", trigger_type="depth", trigger_depth=3)
+        mq.advance(HOUR)
+        assert started(mq) == 1
+        assert mq._command(Display(object_type="QLOCAL", name="Q")).rows[0]["trigger_control"] == "on"
+
+
+def test_the_trigger_message_of_a_moment_is_persistent_and_names_schedule_and_moment():
+    with InMemory(monitor="") as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        session = mq._stage.connect("monitor", administrator=True)
+        mq._stage.ask(session, Open(object_name=INITIATION_Q, options=OpenOption.INPUT_SHARED.value))
+        mq.advance(HOUR)
+        mq.crash()
+        (message,) = mq.messages(INITIATION_Q)
+        assert message.descriptor.format == FORMAT_TRIGGER
+        assert message.descriptor.appl_origin_data == "S"
+        assert message.descriptor.reply_to_q == "S"
+        assert message.descriptor.correl_id.rstrip(b"\0") == b"MOMENT %d" % mq._stage._clock.now()
+
+
+# -- a moment once, and missed ones -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [InMemory.restart, InMemory.crash])
+def test_no_restart_starts_a_moment_again(end):
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        mq.advance(HOUR)
+        assert started(mq) == 1
+        end(mq)
+        mq.advance(MINUTE)
+        assert started(mq) == 0
+        mq.advance(HOUR)
+        assert started(mq) == 1
+
+
+@pytest.mark.parametrize(("missed", "count"), [("once", 1), ("skip", 0), ("all", 5)])
+@pytest.mark.parametrize("how", ["stopped", "no monitor", "the clock is set"])
+def test_moments_that_were_missed_are_started_for_as_missed_says(missed, count, how):
+    with InMemory(monitor="") as mq:
+        with_schedule(mq, every=3600, queue="Q", missed=missed)
+        if how != "no monitor":
+            mq.monitor(INITIATION_Q)
+        away = 5 * HOUR + 10 * MINUTE
+        if how == "stopped":
+            member = mq._stage._q_mgrs["QM1"]
+            mq._cut_off()
+            member.cut_off()
+            mq._stage._clock.advance(away)
+            member.start()
+            mq._stage._has_started("QM1")
+            mq._come_back()
+        elif how == "no monitor":
+            mq.advance(away)
+            assert started(mq) == 0
+            mq.monitor(INITIATION_Q)
+        else:
+            mq.advance(1000)
+            set_wall_clock(mq, away)
+        mq.advance(2000)
+        assert started(mq) == count
+        assert row(mq)["why_not"] == ("" if count else "missed, and MISSED(SKIP) starts nothing for it")
+        mq.advance(50 * MINUTE)
+        assert started(mq) == 1
+
+
+@pytest.mark.parametrize("missed", ["once", "skip", "all"])
+def test_a_moment_that_is_a_minute_late_at_most_is_on_time(missed):
+    with InMemory(monitor="") as mq:
+        with_schedule(mq, every=3600, queue="Q", missed=missed)
+        mq.advance(HOUR + MINUTE - 1000)
+        mq.monitor(INITIATION_Q)
+        mq.advance(1000)
+        assert started(mq) == 1
+
+
+def test_the_clock_set_a_year_ahead_starts_for_the_last_thousand_moments_at_most():
+    with InMemory() as mq:
+        with_schedule(mq, every=60, queue="Q", missed="all")
+        mq.advance(1000)
+        set_wall_clock(mq, 365 * DAY)
+        mq.advance(1000)
+        assert started(mq) == 1000 + 1  # the missed ones, and the one of the last minute
+        mq.advance(MINUTE)
+        assert started(mq) == 1
+
+
+@pytest.mark.parametrize("back_ms", [HOUR, 365 * DAY])
+def test_the_clock_set_back_starts_no_moment_twice(back_ms):
+    with InMemory() as mq:
+        with_schedule(mq, every=600, queue="Q")
+        mq.advance(2 * HOUR)
+        assert started(mq) == 12
+        set_wall_clock(mq, -back_ms)
+        mq.advance(HOUR)
+        assert started(mq) == 0
+        mq.restart()
+        if back_ms == HOUR:
+            mq.advance(2 * HOUR)
+            assert started(mq) == 12
+        mq.alter("S", "SCHEDULE", every=600)  # a schedule that is timed anew begins anew
+        mq.advance(HOUR)
+        assert started(mq) == 6
+
+
+def test_a_schedule_that_is_altered_has_no_moments_before_that():
+    with InMemory() as mq:
+        with_schedule(mq, cron="0 2 * * *", queue="Q")
+        mq.advance(12 * HOUR)
+        assert started(mq) == 1
+        mq.alter("S", "SCHEDULE", cron="0 10 * * *")
+        mq.advance(12 * HOUR)
+        assert started(mq) == 0
+        mq.advance(10 * HOUR)
+        assert started(mq) == 1
+        mq.alter("S", "SCHEDULE", description="nothing else")
+        assert row(mq)["last_start_ms"] > 0
+
+
+# -- pause, run ------------------------------------------------------------------------------------------------
+
+
+def test_moments_of_a_paused_schedule_pass_and_are_not_made_up_for():
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q", missed="all")
+        mq._command(Pause(what="schedule", name="S", reason="not now"))
+        mq.advance(3 * HOUR)
+        mq.restart()
+        assert row(mq)["why_not"].startswith("schedule S paused by root since ")
+        mq._command(Resume(what="schedule", name="S"))
+        mq.advance(MINUTE)
+        assert started(mq) == 0
+        mq.advance(HOUR)
+        assert started(mq) == 1
+
+
+def test_a_run_by_hand_is_besides_the_moments_and_says_why_it_cannot_be():
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q", only_if="messages")
+        mq._command(Pause(what="schedule", name="S"))
+        mq._command(RunSchedule(name="S", q_name="Q"))
+        assert started(mq) == 1
+        assert row(mq)["last_moment_ms"] == 0
+        mq.alter("Q", inhibit_get="disabled")
+        with pytest.raises(
+            CommandFailed, match=r"starts nothing now: 5 gets inhibited; ALTER QLOCAL\(Q\) GET\(ENABLED\)"
+        ):
+            mq._command(RunSchedule(name="S", q_name="Q"))
+        with pytest.raises(UnknownObjectName):
+            mq._command(RunSchedule(name="T", q_name="Q"))
+
+
+def test_a_deleted_schedule_starts_nothing():
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        mq.mqsc("DELETE SCHEDULE(S)")
+        mq.advance(3 * HOUR)
+        assert started(mq) == 0
+
+
+def test_a_schedule_of_a_queue_that_is_gone_says_so():
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q")
+        mq.mqsc("DELETE QLOCAL(Q)")
+        mq.advance(HOUR)
+        assert row(mq)["why_not"] == "QLOCAL(Q) is not defined"
