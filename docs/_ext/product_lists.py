@@ -96,7 +96,8 @@ class RunRecord(SphinxDirective):
         states = [f"| `{run.RunState[name].value}` | {means} |" for name, means in _commented(run.RunState)]
         endings = [f"| `{run.Ending[name].value}` | {means} |" for name, means in _commented(run.Ending)]
         text = ["## States", "", "| state | means |", "|---|---|", *states]
-        text += ["", "## Endings", "", "One word for how it ended, in metrics, in `trigmon runs history` and on pages.", ""]
+        where = "One word for how it ended, in metrics, in `trigmon runs history` and on pages."
+        text += ["", "## Endings", "", where, ""]
         text += ["| ending | means |", "|---|---|", *endings]
         for part in (run.Origin, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work):
             rows = [f"| `{name}` | {means} |" for name, means in _commented(part)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from pathlib import Path
 from typing import Any
 
 from trigmon.client.connection import Connection
 from trigmon.console.dead_letter_text import why
+from trigmon.console.output_files import STREAMS, tail_of, why_not
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.calls import CancelRun, DeadLetters, Display, Pause, Resume, Runs, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
@@ -24,10 +23,13 @@ PREVIEW = 60
 """So many characters of a dead letter's data are shown."""
 
 
-def pause(qm: Connection, q_name: str, reason: str) -> str:
-    """Pauses a queue: nothing is started for it. Raises MQError, CommandFailed where it is paused already."""
-    qm.call(Pause(what="queue", name=q_name, reason=reason))
-    return f"{q_name} is paused; what runs goes on"
+def pause(qm: Connection, what: str, name: str, reason: str) -> str:
+    """Pauses a queue, a process or everything (``what``): nothing is started for it.
+
+    Raises MQError, CommandFailed where it is paused already.
+    """
+    qm.call(Pause(what=what, name="" if what == "everything" else name, reason=reason))
+    return f"{name} is paused; what runs goes on"
 
 
 def resume(qm: Connection, what: str, name: str) -> str:
@@ -83,12 +85,14 @@ def explain(qm: Connection, q_name: str) -> str:
     return str(qm.explain(q_name, why_not=True))
 
 
-def logs(qm: Connection, q_name: str, run_id: str = "") -> str:
-    """Returns the last lines that a run wrote: of this id, else of the newest for the queue that had a program."""
-    where = {"run_id": run_id} if run_id else {"q_name": q_name}
+def logs(qm: Connection, where: dict[str, str]) -> str:
+    """Returns the last lines that the newest run wrote that fits and had a program.
+
+    ``where`` has one of ``run_id``, ``q_name`` and ``process_name``.
+    """
     found = [read_run(row) for row in qm.ask(Runs(where=where, limit=20), Listing).rows]
     if not found:
-        return f"no run for {q_name} is on record"
+        return f"no run for {' '.join(where.values())} is on record"
     run = next((run for run in found if run.program.directory), found[0])
     head = f"run {run.run_id} of {run.slot} for {run.trigger.q_name}: {run.state}"
     why = f"; {run.why}" if run.why else ""
@@ -119,18 +123,20 @@ def _row(qm: Connection, object_type: str, name: str) -> dict[str, Any]:
 
 def _output(run: Run) -> str:
     """Returns the end of what a run wrote, from its files where they can be read here, else from its record."""
-    parts = []
-    for name in ("stdout", "stderr"):
+    parts, missing = [], []
+    for name in STREAMS:
         try:
-            with (Path(run.program.directory) / name).open(errors="replace") as file:
-                lines = [_printable(line.rstrip("\n")) for line in deque(file, maxlen=LINES)]
-        except OSError:
+            piece = tail_of(run.program.directory, name)
+        except FileNotFoundError:
             continue
-        if lines:
-            parts += [f"-- {name} --", *lines]
+        except OSError as error:
+            missing.append(why_not(error))
+            continue
+        if lines := piece.text.splitlines()[-LINES:]:
+            parts += [f"-- {name} --", *map(_printable, lines)]
     if not parts and run.outcome.stderr_tail:
         parts = ["-- stderr, from the record --", *map(_printable, run.outcome.stderr_tail.splitlines())]
-    return "\n".join(parts) or "it wrote nothing"
+    return "\n".join([*dict.fromkeys(missing), *parts]) or "it wrote nothing"
 
 
 def _printable(text: str) -> str:

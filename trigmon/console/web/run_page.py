@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,8 +14,8 @@ from starlette.responses import Response
 
 from trigmon.client.connection import Connection
 from trigmon.console.error_text import sentence
+from trigmon.console.output_files import STREAMS, Piece, read_from, tail_of, why_not
 from trigmon.console.run_text import latencies, progress_text
-from trigmon.console.web.output_files import STREAMS, Piece, read_from, tail_of
 from trigmon.console.web.run_list import outcome_of
 from trigmon.console.web.web_console import WebConsole, console_of, event, now_ms
 from trigmon.mq.calls import Runs
@@ -70,10 +70,15 @@ async def run_page(request: Request) -> Response:
 
 
 async def run_events(request: Request) -> Response:
-    """Returns what changes of it, and what it writes, as server-sent events."""
+    """Returns what changes of it, and what it writes, as server-sent events. Raises UnknownObjectName."""
     console, run_id = console_of(request), request.path_params["run_id"]
     given = request.headers.get("last-event-id") or request.query_params.get("from", "")
-    return console.live(_events(console, run_id, _offsets(given)))
+
+    async def read() -> RunView:
+        return await console.clients.read(lambda qm: read_run_view(qm, run_id))
+
+    await console.must_be_there(("run", run_id), read)
+    return console.live(_events(console, run_id, read, _offsets(given)))
 
 
 def _offsets(text: str) -> dict[str, int]:
@@ -81,12 +86,10 @@ def _offsets(text: str) -> dict[str, int]:
     return dict(zip(STREAMS, [*numbers, 0, 0][:2], strict=True))
 
 
-async def _events(console: WebConsole, run_id: str, offsets: dict[str, int]) -> AsyncIterator[str]:
-    """Yields the part of the page, pieces of output, and at last that the run is over."""
-
-    async def read() -> RunView:
-        return await console.clients.read(lambda qm: read_run_view(qm, run_id))
-
+async def _events(
+    console: WebConsole, run_id: str, read: Callable[[], Awaitable[RunView]], offsets: dict[str, int]
+) -> AsyncIterator[str]:
+    """Yields the part of the page, pieces of output, and at last that the run is over, or no longer on record."""
     last, goes_on = "", True
     while goes_on:
         try:
@@ -94,6 +97,7 @@ async def _events(console: WebConsole, run_id: str, offsets: dict[str, int]) -> 
             view: RunView = await console.shared.get(("run", run_id), read)
         except MQError as error:
             if isinstance(error, UnknownObjectName):
+                yield event("end", "no longer on record")
                 return
             yield event("away", sentence(error))
             last = ""
@@ -127,7 +131,7 @@ def _output(run: Run) -> tuple[dict[str, Piece], str]:
         try:
             found[name] = tail_of(run.program.directory, name)
         except OSError as error:
-            why = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+            why = why_not(error)
     if not found and run.outcome.stderr_tail:
         why += "; from the record:"
         found["stderr"] = Piece(run.outcome.stderr_tail, 0)
