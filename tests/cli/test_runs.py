@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -167,6 +168,18 @@ def test_a_list_that_is_cut_says_so(trigmon: Trigmon, qm):
     cut = trigmon("runs", "list", "--queue", "CUT", "--count", "2")
     assert cut.stderr == "the newest 2 are shown; more are on record: --count N, or --all\n"
     assert trigmon("runs", "list", "--queue", "CUT", "--count", "3").stderr == ""
+
+
+def test_logs_follow_no_link_and_wait_for_no_pipe(trigmon: Trigmon, qm, tmp_path: Path):
+    (tmp_path / "secret").write_text("a secret")
+    (tmp_path / "stdout").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "stderr")
+    record = {"state": "exited", "q_name": "LINKS", "directory": str(tmp_path), "stderr_tail": "no room\n"}
+    qm.call(RecordRun(run_id="links", record=record))
+    for stream in ([], ["--stream", "stdout"], ["--stream", "stderr"]):
+        result = trigmon("runs", "logs", "links", *stream)
+        assert "a secret" not in result.stdout + result.stderr
+        assert "from the record of its monitor" in result.stderr
 
 
 def test_logs_are_of_the_newest_run_with_a_program_of_a_queue_or_a_process_and_their_end(

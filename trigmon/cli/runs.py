@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from trigmon.cli.command import command, group, invocation, reason_option, since
 from trigmon.cli.run_history import history
 from trigmon.cli.run_selection import any_run, find, has_failed, has_output, one
+from trigmon.console.output_files import STREAMS, opened_output, start_of_last_lines, why_not
 from trigmon.console.run_text import latencies, progress_text
 from trigmon.mq.run import OPEN, Run, RunState, read_run
 
@@ -113,7 +112,7 @@ def _for_a_reader(shown: dict[str, Any]) -> dict[str, Any]:
 
 @command("logs", "trigmon runs logs\ntrigmon runs logs -f\ntrigmon runs logs 0198c1f2a3b7e41c --stream stderr", runs)
 @click.argument("run", required=False)
-@click.option("--stream", type=click.Choice(["stdout", "stderr"]), help="Only this one (default: each to its own).")
+@click.option("--stream", type=click.Choice(STREAMS), help="Only this one (default: each to its own).")
 @click.option("-f", "--follow", is_flag=True, help="Go on printing until the run has ended.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each stream.")
 @_of_queue
@@ -136,10 +135,9 @@ def logs(
         if follow:
             found = _begun(found)
         try:
-            files = _files(found, [stream] if stream else ["stdout", "stderr"], until)
+            files = _files(found, [stream] if stream else STREAMS, until)
         except OSError as error:
-            why = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
-            output.note(f"trigmon: {why}; from the record of {found.program.monitor or 'its monitor'}:")
+            output.note(f"trigmon: {why_not(error)}; from the record of {found.program.monitor or 'its monitor'}:")
             if stream == "stdout":
                 output.note("trigmon: the record holds the end of its errors only: give --stream stderr")
                 ctx.exit(FAILED)
@@ -148,7 +146,7 @@ def logs(
             return
         if tail is not None:
             for file in files.values():
-                _skip_to_tail(file, tail)
+                file.seek(start_of_last_lines(file, tail))
         is_over = False
         while not is_over:
             # The state is read before the files: a run that is over has written all of them by then.
@@ -235,16 +233,6 @@ def _named(run: str | None, where: dict[str, str | None]) -> dict[str, str]:
     return named
 
 
-def _skip_to_tail(file: IO[bytes], lines: int) -> None:
-    """Moves to the start of the last so many lines."""
-    starts: deque[int] = deque(maxlen=lines)
-    position = file.tell()
-    for line in file:
-        starts.append(position)
-        position += len(line)
-    file.seek(starts[0] if starts else position)
-
-
 def _begun(run: Run) -> Run:
     """Waits until the run has started or has ended, and returns it."""
     from trigmon.cli import output
@@ -257,22 +245,15 @@ def _begun(run: Run) -> Run:
     return run
 
 
-def _files(run: Run, names: list[str], until: ExitStack) -> dict[str, IO[bytes]]:
+def _files(run: Run, names: Iterable[str], until: ExitStack) -> dict[str, BinaryIO]:
     """Opens the files of a run's output, until the end of the stack.
 
-    Raises OSError when they are not on this host, or not readable for this user.
+    Raises OSError when they are not on this host, not readable for this user, or no files.
     """
-    if not run.program.directory:
-        raise OSError("the run wrote no files")
-    directory = Path(run.program.directory)
-    try:
-        directory.stat()
-    except FileNotFoundError:
-        raise OSError(f"{directory} is not on this host") from None
-    files: dict[str, IO[bytes]] = {}
+    files: dict[str, BinaryIO] = {}
     for name in names:
         with suppress(FileNotFoundError):
-            files[name] = until.enter_context((directory / name).open("rb"))
+            files[name] = until.enter_context(opened_output(run.program.directory, name))
     return files
 
 

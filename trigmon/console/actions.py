@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from pathlib import Path
 from typing import Any
 
 from trigmon.client.connection import Connection
 from trigmon.console.dead_letter_text import why
+from trigmon.console.output_files import STREAMS, tail_of, why_not
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.calls import CancelRun, DeadLetters, Display, Pause, Resume, Runs, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER, TriggerMessage, pack_tm
@@ -119,18 +118,20 @@ def _row(qm: Connection, object_type: str, name: str) -> dict[str, Any]:
 
 def _output(run: Run) -> str:
     """Returns the end of what a run wrote, from its files where they can be read here, else from its record."""
-    parts = []
-    for name in ("stdout", "stderr"):
+    parts, missing = [], []
+    for name in STREAMS:
         try:
-            with (Path(run.program.directory) / name).open(errors="replace") as file:
-                lines = [_printable(line.rstrip("\n")) for line in deque(file, maxlen=LINES)]
-        except OSError:
+            piece = tail_of(run.program.directory, name)
+        except FileNotFoundError:
             continue
-        if lines:
-            parts += [f"-- {name} --", *lines]
+        except OSError as error:
+            missing.append(why_not(error))
+            continue
+        if lines := piece.text.splitlines()[-LINES:]:
+            parts += [f"-- {name} --", *map(_printable, lines)]
     if not parts and run.outcome.stderr_tail:
         parts = ["-- stderr, from the record --", *map(_printable, run.outcome.stderr_tail.splitlines())]
-    return "\n".join(parts) or "it wrote nothing"
+    return "\n".join([*dict.fromkeys(missing), *parts]) or "it wrote nothing"
 
 
 def _printable(text: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from pathlib import Path
 
 import pytest
 
-from trigmon.console.web import depth_history, output_files
+from trigmon.console.web import depth_history
 from trigmon.console.web.depth_chart import HEIGHT, depth_chart
 from trigmon.console.web.depth_history import DepthHistory, Sample
 from trigmon.console.web.page_templates import PageTemplates, ago, number, seconds, size, with_query
@@ -116,45 +115,6 @@ class TestSharedValues:
 
         assert asyncio.run(play()) == ["away"] * 4
         assert reads == [0.0, 1.0]
-
-
-class TestOutputFiles:
-    def test_the_end_of_a_long_file_begins_with_a_line(self, tmp_path):
-        lines = [f"line {number} ä\n" for number in range(20_000)]
-        (tmp_path / "stdout").write_text("".join(lines))
-        tail = output_files.tail_of(str(tmp_path), "stdout")
-        assert tail.is_cut
-        assert tail.text.splitlines() == [line.rstrip() for line in lines[-len(tail.text.splitlines()) :]]
-        assert tail.end == (tmp_path / "stdout").stat().st_size
-
-    def test_a_character_that_is_half_written_comes_when_it_is_whole(self, tmp_path):
-        file = tmp_path / "stdout"
-        whole = "aä".encode()
-        file.write_bytes(whole[:2])
-        first = output_files.read_from(str(tmp_path), "stdout", 0)
-        assert (first.text, first.end) == ("a", 1)
-        file.write_bytes(whole)
-        assert output_files.read_from(str(tmp_path), "stdout", first.end) == ("ä", 3, False)
-
-    def test_bytes_that_are_no_text_are_shown_and_passed(self, tmp_path):
-        (tmp_path / "stderr").write_bytes(b"\xff\xfeok")
-        piece = output_files.read_from(str(tmp_path), "stderr", 0)
-        assert (piece.text, piece.end) == ("\ufffd\ufffdok", 4)
-
-    def test_a_link_and_a_pipe_are_not_read(self, tmp_path):
-        secret = tmp_path / "secret"
-        secret.write_text("secret")
-        (tmp_path / "stdout").symlink_to(secret)
-        os.mkfifo(tmp_path / "stderr")
-        for stream in output_files.STREAMS:
-            with pytest.raises(OSError, match=r"no file|symbolic"):
-                output_files.tail_of(str(tmp_path), stream)
-
-    def test_what_is_not_on_this_host_says_so(self, tmp_path):
-        with pytest.raises(OSError, match="is not on this host"):
-            output_files.tail_of(str(tmp_path / "none"), "stdout")
-        with pytest.raises(OSError, match="wrote no files"):
-            output_files.tail_of("", "stdout")
 
 
 class TestTexts:

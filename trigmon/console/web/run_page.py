@@ -14,8 +14,8 @@ from starlette.responses import Response
 
 from trigmon.client.connection import Connection
 from trigmon.console.error_text import sentence
+from trigmon.console.output_files import STREAMS, Piece, read_from, tail_of, why_not
 from trigmon.console.run_text import latencies, progress_text
-from trigmon.console.web.output_files import STREAMS, Piece, read_from, tail_of
 from trigmon.console.web.run_list import outcome_of
 from trigmon.console.web.web_console import WebConsole, console_of, event, now_ms
 from trigmon.mq.calls import Runs
@@ -127,7 +127,7 @@ def _output(run: Run) -> tuple[dict[str, Piece], str]:
         try:
             found[name] = tail_of(run.program.directory, name)
         except OSError as error:
-            why = f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+            why = why_not(error)
     if not found and run.outcome.stderr_tail:
         why += "; from the record:"
         found["stderr"] = Piece(run.outcome.stderr_tail, 0)
