@@ -11,6 +11,7 @@ from tests.daemons import define
 from trigmon.console.top import Top
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
 from trigmon.mq.calls import Pause, Pauses, Runs, Status
+from trigmon.mq.errors import CfNotAvailable
 from trigmon.rules.attention import Attention
 
 SIZE = (100, 30)
@@ -318,6 +319,26 @@ def test_a_queue_manager_that_goes_is_shown_as_gone_and_as_there_again_when_it_i
         assert not it.shows("no answer")
 
     console(one, act)
+
+
+def test_a_member_that_waits_for_its_database_is_what_needs_attention(shared_daemon):
+    async def act(it):
+        it.app._connection.drop()
+        connect, it.app._connect = it.app._connect, raiser(CfNotAvailable("group G waits for its database"))
+        await it.until(lambda: it.shows("database", "no call is answered: group G waits for its database"))
+        assert it.shows("QM1  answers no call")
+        assert it.app.query_one("#attention").get_cell_at((0, 0)).style == "red"
+        it.app._connect = connect
+        await it.until(lambda: it.shows("QM1", "up "))
+
+    console(shared_daemon, act)
+
+
+def raiser(error):
+    def raises():
+        raise error
+
+    return raises
 
 
 def test_a_queue_manager_that_does_not_answer_stops_no_key(daemon):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+from trigmon.console import error_text
+
 FAILED, USAGE, NO_SUCH_OBJECT, NOT_ALLOWED, WRONG_STATE, NOT_REACHABLE, TIMED_OUT = range(1, 8)
 
 _CODES = {
@@ -16,18 +18,17 @@ _CODES = {
         *(2016, 2041, 2042, 2048, 2051, 2052, 2053, 2055, 2057, 2091, 2092, 2100, 2184, 2198, 2199, 2201),
         *(3008, 3210, 4002, 4003, 4004, 4007),
     ),
-    NOT_REACHABLE: (2009, 2025, 2058, 2059, 2161, 2162, 2202, 2203, 2223, 2345),
+    NOT_REACHABLE: error_text.NOT_REACHABLE,
 }
 _CODE_OF = {reason: code for code, reasons in _CODES.items() for reason in reasons}
 
 
 def exit_for(error: Exception) -> tuple[int | None, list[str]]:
     """Returns the exit code and the lines for standard error; None for a bug, which is shown as a traceback."""
-    from trigmon.console.error_text import sentence
     from trigmon.mq.errors import MQError
 
     if isinstance(error, MQError):
-        return exit_code(error), [sentence(error)]
+        return exit_code(error), [error_text.sentence(error)]
     # Not imported here: an error of these modules is raised only where they are loaded, and small commands start
     # faster without them.
     if isinstance(error, _class("trigmon.settings", "SettingsError")):

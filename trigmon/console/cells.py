@@ -47,6 +47,8 @@ def widths(columns: tuple[Column, ...], width: int) -> list[int]:
 def heading(overview: Overview) -> str:
     """Returns the queue manager in one line: 100 columns suffice for most."""
     it = overview
+    if not it.started_ms:
+        return "answers no call"
     oldest = f", oldest {age(it.now_ms, it.oldest_ms)}" if it.oldest_ms else ""
     held = f", {it.runs_held} held" if it.runs_held else ""
     disk = f"{size(it.disk_free_bytes)} free" if it.disk_free_bytes is not None else ""

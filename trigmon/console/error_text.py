@@ -22,6 +22,8 @@ _REMEDIES = {
     4002: "see its type: trigmon queue list",
     4007: "see its type: trigmon queue list",
 }
+NOT_REACHABLE = frozenset({2009, 2025, 2058, 2059, 2161, 2162, 2202, 2203, 2223, 2345})
+"""The reasons by which no queue manager is there to talk to: a console says so, and tries again."""
 _UNKNOWN_NAME, _NOT_AUTHORIZED = 2085, 2035
 _LISTS = {
     "": "trigmon queue list shows what there is",

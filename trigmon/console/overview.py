@@ -6,6 +6,7 @@ what has not happened.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +18,7 @@ from trigmon.mq.calls import QueueStatus, RunHistory, Runs, Status
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Listing, Values
 from trigmon.mq.run import WENT_WRONG, WITH_PROGRAM, Ending, read_run
-from trigmon.rules.attention import Attention
+from trigmon.rules.attention import Attention, database_waits
 from trigmon.rules.runs.run_history import HOUR_MS, last_24_hours_ms
 
 RATE_MS = 60_000
@@ -91,6 +92,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
     ``runs_ok`` and ``runs_failed`` count the runs that ended in the last 24 hours: this hour and the 23 before it.
     SYSTEM queues are not among the ``queues``. ``disk_free_bytes`` is None where the store is on no disk of its own.
+    Where the queue manager answers no call ``started_ms`` is 0, and ``attention`` alone is known.
     """
 
     q_mgr_name: str
@@ -202,6 +204,28 @@ def read_overview(connection: Connection, memory: Memory | None = None) -> Overv
         attention=[msgspec.convert(each, Attention) for each in values["attention"]],
         queues=_queues(rows, running, memory.rates(now, rows), counts),
         running=running,
+    )
+
+
+def waiting_overview(q_mgr_name: str, why: str) -> Overview:
+    """Returns what is known of a member of a group that waits for its database, which connecting (2345) tells."""
+    return Overview(
+        q_mgr_name=q_mgr_name,
+        group="",
+        now_ms=time.time_ns() // 1_000_000,
+        started_ms=0,
+        monitors=0,
+        messages=0,
+        oldest_ms=0,
+        runs_now=0,
+        runs_held=0,
+        runs_ok=0,
+        runs_failed=0,
+        disk_free_bytes=None,
+        warnings=[],
+        attention=[database_waits(why)],
+        queues=[],
+        running=[],
     )
 
 

@@ -18,10 +18,10 @@ from textual.widgets import DataTable, Footer, Static
 
 from trigmon.client.connection import Connection
 from trigmon.console import actions, cells
-from trigmon.console.overview import Memory, Overview, read_overview
+from trigmon.console.overview import Memory, Overview, read_overview, waiting_overview
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
 from trigmon.console.top_tables import Row, Table
-from trigmon.mq.errors import MQError
+from trigmon.mq.errors import CfNotAvailable, MQError
 from trigmon.rules.attention import Attention
 
 Answer = TypeVar("Answer")
@@ -117,6 +117,10 @@ class Top(App[None]):
         self._is_reading = True
         try:
             self.overview = await self._ask(partial(read_overview, memory=self._memory))
+        except CfNotAvailable as error:
+            name = self.overview.q_mgr_name if self.overview else ""
+            self.overview, self.trouble = waiting_overview(name, error.about), ""
+            self._answered_s = time.monotonic()
         except MQError as error:
             self.trouble = f"no answer: {error}; trying again"
         else:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
+import signal
 import socket
 import stat
 import subprocess
@@ -48,6 +51,64 @@ def test_a_token_has_256_bits_and_is_another_one_at_each_start():
     assert len(tokens) == 20
     assert all(len(token) == 43 for token in tokens)  # 32 bytes in base64
     assert Keys().cookie_name != Keys().cookie_name
+
+
+# -- where the token is
+
+
+def test_it_is_printed_on_a_terminal_and_nowhere_else_unless_it_is_asked_for(populated):
+    command, env = [sys.executable, "-m", "trigmon", "web"], populated.daemon.env
+    refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "standard output is no terminal: give --token-file FILE, or --output json" in refused.stderr
+    master, terminal = pty.openpty()
+    web = subprocess.Popen(command, env=env, stdout=terminal, stderr=subprocess.DEVNULL)
+    try:
+        assert re.search(rb"Open http://127\.0\.0\.1:\d+/\?token=[\w-]{43}\r\n", os.read(master, 4096))
+    finally:
+        web.send_signal(signal.SIGINT)
+        web.wait(60)
+        os.close(master)
+        os.close(terminal)
+
+
+def test_a_file_of_this_user_alone_holds_it_in_place_of_the_output(populated, web_of, tmp_path):
+    file = tmp_path / "token"
+    web = web_of(populated.daemon, "--token-file", str(file))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert web.where["url"].endswith("/")
+    assert web.token not in str(web.where)
+    assert web.get("/").status == 200
+    again = web_of(populated.daemon, "--token-file", str(file), "--listen", f"unix:{tmp_path / 'sock'}")
+    assert again.where == {"path": str(tmp_path / "sock"), "token_file": str(file)}
+    assert again.token == web.token
+    assert again.get("/").status == 200
+
+
+@pytest.mark.parametrize("text", ["", "short", "x" * 42, "x" * 129, "x" * 43 + " y", "\xff" * 43])
+def test_a_file_that_holds_no_token_is_refused(tmp_path, text):
+    file = tmp_path / "token"
+    file.touch(0o600)
+    file.write_bytes(text.encode("latin-1"))
+    result = run_cli("web", "--token-file", str(file))
+    assert (result.exit_code, "holds no token" in result.stderr) == (2, True)
+
+
+def test_a_file_that_others_may_read_is_refused_and_so_are_a_link_and_a_pipe(tmp_path):
+    file = tmp_path / "token"
+    file.write_text("x" * 43)
+    for mode in (0o640, 0o604, 0o660):
+        file.chmod(mode)
+        result = run_cli("web", "--token-file", str(file))
+        assert (result.exit_code, "chmod 600" in result.stderr) == (2, True)
+    file.chmod(0o600)
+    (tmp_path / "link").symlink_to(file)
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    for name in ("link", "pipe"):
+        assert run_cli("web", "--token-file", str(tmp_path / name)).exit_code in (1, 2)
+
+
+# -- who gets in
 
 
 @pytest.mark.parametrize(
@@ -162,7 +223,7 @@ def test_what_an_address_holds_is_text_and_no_markup(reader, path):
     "address", ["0.0.0.0:0", "10.1.2.3:80", "[::]:0", "example.com:80", "127.0.0.1", "127.0.0.1:x", "8080"]
 )
 def test_it_listens_on_loopback_alone(address):
-    result = run_cli("web", "--listen", address)
+    result = run_cli("--output", "json", "web", "--listen", address)
     assert result.exit_code == 2
     assert "neither a loopback address" in result.stderr
 
@@ -177,7 +238,7 @@ def test_a_unix_socket_is_this_users_alone_and_goes_at_the_end(populated, web_of
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.stat().st_uid == os.geteuid()
     assert web.get("/").status == 200
-    taken = run_cli("web", "--listen", f"unix:{path}")
+    taken = run_cli("--output", "json", "web", "--listen", f"unix:{path}")
     assert (taken.exit_code, "another process listens there" in taken.stderr) == (1, True)
     assert web.end() == ""
     assert not path.exists()
@@ -186,12 +247,12 @@ def test_a_unix_socket_is_this_users_alone_and_goes_at_the_end(populated, web_of
 def test_a_file_is_not_taken_for_a_socket(tmp_path):
     file = tmp_path / "file"
     file.write_text("kept")
-    assert run_cli("web", "--listen", f"unix:{file}").exit_code == 1
+    assert run_cli("--output", "json", "web", "--listen", f"unix:{file}").exit_code == 1
     assert file.read_text() == "kept"
 
 
 def test_without_a_queue_manager_it_does_not_start(tmp_path):
-    result = run_cli("web", env={"TRIGMON_HOME": str(tmp_path), "TRIGMON_QMGR": "NONE"})
+    result = run_cli("--output", "json", "web", env={"TRIGMON_HOME": str(tmp_path), "TRIGMON_QMGR": "NONE"})
     assert result.exit_code == 6
 
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 ENDED_S = 60
@@ -52,7 +53,9 @@ class Web:
             parts = urlsplit(self.where["url"])
             self.host, self.token = parts.netloc, parts.query.removeprefix("token=")
         else:
-            self.host, self.token = "localhost", self.where["token"]
+            self.host, self.token = "localhost", self.where.get("token")
+        if "token_file" in self.where:
+            self.token = Path(self.where["token_file"]).read_text().strip()
 
     def ask(self, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
         """Sends a request as it is; names of headers have underscores."""

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from trigmon.client.address import connect
 from trigmon.client.connection import Connection
-from trigmon.mq.errors import ConnectionBroken, MQError, QMgrStopping
+from trigmon.mq.calls import Ping
+from trigmon.mq.errors import ConnectionBroken, QMgrStopping
 
 T = TypeVar("T")
 THREADS = 4
@@ -31,11 +32,11 @@ class ClientThreads:
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Returns what ``work`` reads, which changes nothing; it is done again where the link was lost meanwhile."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._work, work, True)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._read, work)
 
     async def act(self, work: Callable[[Connection], T]) -> T:
         """Returns what ``work`` returns, which is done once. Raises ConnectionBroken where nobody knows."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._work, work, False)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._act, work)
 
     def close(self) -> None:
         """Ends the threads and drops the connections; a call under way comes to its end first."""
@@ -43,17 +44,20 @@ class ClientThreads:
         for connection in self._made:
             connection.drop()
 
-    def _work(self, work: Callable[[Connection], T], again: bool) -> T:
+    def _read(self, work: Callable[[Connection], T]) -> T:
         was_there = getattr(self._own, "connection", None) is not None
-        connection = self._connection()
         try:
-            return work(connection)
+            return work(self._connection())
         except (ConnectionBroken, QMgrStopping):
             # One that has lain idle may have been lost long ago: only the next call finds that out.
-            if not (again and was_there):
+            if not was_there:
                 raise
             self._forget()
             return work(self._connection())
+
+    def _act(self, work: Callable[[Connection], T]) -> T:
+        self._read(lambda qm: qm.call(Ping()))  # so that no lost link is found out by what may be done once only
+        return work(self._connection())
 
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._own, "connection", None)
@@ -74,8 +78,3 @@ class ClientThreads:
             self._made.discard(connection)
             connection.drop()
         self._own.connection = None
-
-
-def is_away(error: MQError) -> bool:
-    """Returns whether there is no queue manager to talk to: the page says so, and tries again."""
-    return int(error.reason) in (2009, 2059, 2161, 2162, 2202, 2203)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from trigmon.console.overview import QueueRow, read_overview
+from trigmon.console.overview import QueueRow, read_overview, waiting_overview
 from trigmon.console.web.page_templates import queue_path
 from trigmon.console.web.web_console import WebConsole, console_of
+from trigmon.mq.errors import CfNotAvailable
 from trigmon.mq.run import WENT_WRONG
 from trigmon.rules.attention import URGENT
 
@@ -28,7 +29,10 @@ async def overview_events(request: Request) -> Response:
 
 
 async def _fragment(console: WebConsole) -> str:
-    overview = await console.clients.read(lambda qm: read_overview(qm, console.overview_memory))
+    try:
+        overview = await console.clients.read(lambda qm: read_overview(qm, console.overview_memory))
+    except CfNotAvailable as error:
+        overview = waiting_overview(console.clients.q_mgr_name, error.about)
     return console.fragment(
         "overview_part.html", view=overview, queues=shown_queues(overview.queues), urgent=URGENT, went_wrong=WENT_WRONG
     )

@@ -74,9 +74,11 @@ async def queue_page(request: Request) -> Response:
 
 
 async def queue_events(request: Request) -> Response:
-    """Returns its changes as server-sent events."""
+    """Returns its changes as server-sent events. Raises UnknownObjectName where it is not there from the first."""
     console, name = console_of(request), request.path_params["name"]
-    return console.live(console.changes(("queue", name), lambda: _fragment(console, name)))
+    key = ("queue", name)
+    await console.must_be_there(key, lambda: _fragment(console, name))
+    return console.live(console.changes(key, lambda: _fragment(console, name)))
 
 
 async def _fragment(console: WebConsole, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -70,10 +70,15 @@ async def run_page(request: Request) -> Response:
 
 
 async def run_events(request: Request) -> Response:
-    """Returns what changes of it, and what it writes, as server-sent events."""
+    """Returns what changes of it, and what it writes, as server-sent events. Raises UnknownObjectName."""
     console, run_id = console_of(request), request.path_params["run_id"]
     given = request.headers.get("last-event-id") or request.query_params.get("from", "")
-    return console.live(_events(console, run_id, _offsets(given)))
+
+    async def read() -> RunView:
+        return await console.clients.read(lambda qm: read_run_view(qm, run_id))
+
+    await console.must_be_there(("run", run_id), read)
+    return console.live(_events(console, run_id, read, _offsets(given)))
 
 
 def _offsets(text: str) -> dict[str, int]:
@@ -81,12 +86,10 @@ def _offsets(text: str) -> dict[str, int]:
     return dict(zip(STREAMS, [*numbers, 0, 0][:2], strict=True))
 
 
-async def _events(console: WebConsole, run_id: str, offsets: dict[str, int]) -> AsyncIterator[str]:
-    """Yields the part of the page, pieces of output, and at last that the run is over."""
-
-    async def read() -> RunView:
-        return await console.clients.read(lambda qm: read_run_view(qm, run_id))
-
+async def _events(
+    console: WebConsole, run_id: str, read: Callable[[], Awaitable[RunView]], offsets: dict[str, int]
+) -> AsyncIterator[str]:
+    """Yields the part of the page, pieces of output, and at last that the run is over, or no longer on record."""
     last, goes_on = "", True
     while goes_on:
         try:
@@ -94,6 +97,7 @@ async def _events(console: WebConsole, run_id: str, offsets: dict[str, int]) -> 
             view: RunView = await console.shared.get(("run", run_id), read)
         except MQError as error:
             if isinstance(error, UnknownObjectName):
+                yield event("end", "no longer on record")
                 return
             yield event("away", sentence(error))
             last = ""

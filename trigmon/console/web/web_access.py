@@ -1,6 +1,6 @@
 """Who may ask for what: the token, the cookie, the name in Host, the origin of a form, and the headers of answers.
 
-The address that is printed holds a token. Who opens it gets a cookie and is sent on to the address without it.
+The address of the console holds a token. Who opens it gets a cookie and is sent on to the address without it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from trigmon.console.web.web_connections import KNOWN
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 COOKIE = "trigmon_web_"
@@ -32,14 +34,14 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_CLOSED = "This page needs the address, with its token, that `trigmon web` has printed.\n"
+_CLOSED = "This page needs the address with its token, that `trigmon web` has printed or --token-file holds.\n"
 
 
 class Keys:
-    """What only this process and the browsers that were let in know: made anew at each start, 256 bits."""
+    """What only this process and the browsers that were let in know; without a ``token`` made anew: 256 bits."""
 
-    def __init__(self) -> None:
-        self.token = secrets.token_urlsafe(32)
+    def __init__(self, token: str = "") -> None:
+        self.token = token or secrets.token_urlsafe(32)
         self.cookie_name = COOKIE + self.made_for("cookie name")[:8]
 
     def opens(self, token: str) -> bool:
@@ -77,6 +79,8 @@ class Access:
             await send(message)
 
         refusal = self._refusal(scope)
+        if refusal is None and (known := scope.get("extensions", {}).get(KNOWN)):
+            known()
         await (refusal or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:

@@ -15,8 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from trigmon.client.connection import Connection
-from trigmon.console.error_text import sentence
-from trigmon.console.web.client_threads import is_away
+from trigmon.console.error_text import NOT_REACHABLE, sentence
 from trigmon.console.web.dead_letter_page import dead_letter_action, dead_letter_page, dead_letter_rehearsal
 from trigmon.console.web.depth_history import EVERY_S
 from trigmon.console.web.overview_page import overview_events, overview_page, queue_by_name
@@ -113,7 +112,7 @@ async def _mq_error(request: Request, error: Exception) -> Response:
         status = 404
     elif isinstance(error, NotAuthorized):
         status = 403
-    elif is_away(error):
+    elif int(error.reason) in NOT_REACHABLE:
         status = 503
     elif request.method == "POST":
         status = 409

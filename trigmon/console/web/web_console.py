@@ -21,7 +21,8 @@ from trigmon.console.web.depth_history import DepthHistory
 from trigmon.console.web.page_templates import PageTemplates
 from trigmon.console.web.shared_values import EVERY_S, SharedValues
 from trigmon.console.web.web_access import Keys
-from trigmon.mq.errors import MQError
+from trigmon.console.web.web_connections import REQUEST_S
+from trigmon.mq.errors import MQError, UnknownObjectName
 
 MOST_STREAMS = 64
 """Browsers that look at a live page at a time; more are refused (503)."""
@@ -33,11 +34,13 @@ _CSRF = "form"
 class WebConsole:
     """The state of the web console. ``allow_actions``: forms may change something; ``show_data``: of messages."""
 
-    def __init__(self, clients: ClientThreads, *, allow_actions: bool = False, show_data: bool = False) -> None:
+    def __init__(
+        self, clients: ClientThreads, *, allow_actions: bool = False, show_data: bool = False, token: str = ""
+    ) -> None:
         self.clients = clients
         self.allow_actions = allow_actions
         self.show_data = show_data
-        self.keys = Keys()
+        self.keys = Keys(token)
         self.shared = SharedValues()
         self.depths = DepthHistory()
         self.overview_memory = Memory()
@@ -62,10 +65,14 @@ class WebConsole:
         if not self.allow_actions:
             raise HTTPException(403, "This console only shows: trigmon web --allow-actions.")
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST_FORM:
-                raise HTTPException(413, "The form is too large.")
+        try:
+            async with asyncio.timeout(REQUEST_S):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > LARGEST_FORM:
+                        raise HTTPException(413, "The form is too large.")
+        except TimeoutError:
+            raise HTTPException(408, "The form did not come as a whole.") from None
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         if not self.keys.is_for(_CSRF, fields.pop("csrf", "")):
             raise HTTPException(
@@ -106,6 +113,15 @@ class WebConsole:
         except TimeoutError:
             return True
         return False
+
+    async def must_be_there(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> None:
+        """Raises UnknownObjectName for what is not there to be followed; the events tell any other trouble."""
+        try:
+            await self.shared.get(key, read)
+        except UnknownObjectName:
+            raise
+        except MQError:
+            return
 
     async def changes(self, key: Hashable, read: Callable[[], Awaitable[str]]) -> AsyncIterator[str]:
         """Yields a part of a page as an event whenever it has changed, and that the queue manager does not answer."""
