@@ -71,7 +71,7 @@ def logs_of(shared_daemon, tmp_path):
         with shared_daemon.connect() as qm:
             record = {"state": "exited", "q_name": "Q", "directory": str(tmp_path)}
             qm.call(RecordRun(run_id=run_id, record=record | fields))
-            return actions.logs(qm, "Q", run_id)
+            return actions.logs(qm, {"run_id": run_id})
 
     return logs
 

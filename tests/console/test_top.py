@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.daemons import define
+from tests.waiting import until
+from trigmon.console.overview import read_overview
 from trigmon.console.top import Top
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
 from trigmon.mq.calls import Pause, Pauses, Runs, Status
@@ -217,6 +219,56 @@ def test_a_pause_of_a_queue_and_of_a_process_of_one_name_are_two_findings_each_e
         await it.until(lambda: it.shows("nothing"))
 
     console(machine.daemon, act)
+
+
+def said(it):
+    """Returns all remarks of the console."""
+    return " ".join(each.message for each in it.app._notifications)
+
+
+def test_a_key_on_a_finding_about_a_process_acts_on_no_queue_of_that_name(machine):
+    machine.queue("GOOD", "GOOD")
+    machine.queue("ORDERS", "GOOD")
+    machine.qm.put("ORDERS", b"one")
+    until(lambda: read_overview(machine.qm).runs_ok)
+    machine.qm.call(Pause(what="process", name="GOOD", reason="a release"))
+
+    async def act(it):
+        await it.choose("attention", "paused process GOOD")
+        for key in ("s", "e", "x"):
+            it.app.clear_notifications()
+            await it.press(key)
+            assert not isinstance(it.app.screen, QuestionScreen | TextScreen)
+            assert said(it) == "GOOD is a process: this key is for a queue"
+        await it.press("l")
+        assert "of GOOD for ORDERS: exited" in await it.text()
+        await it.press("escape")
+        it.app.clear_notifications()
+        await it.press("p", *"again", "enter")
+        await it.until(lambda: "process GOOD" in said(it))  # it is paused already
+        assert [(row["what"], row["name"]) for row in machine.qm.call(Pauses()).rows] == [("process", "GOOD")]
+        assert len(machine.qm.call(Runs()).rows) == 1
+
+    console(machine.daemon, act)
+
+
+@pytest.mark.parametrize("key", ["l", "e", "s", "x", "p", "r"])
+def test_a_key_on_a_finding_about_a_spark_server_says_that_it_does_nothing(shared_daemon, key):
+    async def act(it):
+        server = Attention("spark_server", "local[2]", "it ended", "look", what="server")
+        reading, it.app.read = it.app.read, nothing
+        it.app.overview = replace(it.app.overview, attention=[server])
+        it.app._show()
+        it.app.query_one("#attention").focus()
+        await it.press(key)
+        assert said(it).startswith("local[2] is a server: this key is for a queue")
+        it.app.read = reading
+
+    console(shared_daemon, act)
+
+
+async def nothing():
+    """Reads nothing."""
 
 
 def test_two_findings_of_one_kind_and_object_are_both_shown(machine):

@@ -23,10 +23,13 @@ PREVIEW = 60
 """So many characters of a dead letter's data are shown."""
 
 
-def pause(qm: Connection, q_name: str, reason: str) -> str:
-    """Pauses a queue: nothing is started for it. Raises MQError, CommandFailed where it is paused already."""
-    qm.call(Pause(what="queue", name=q_name, reason=reason))
-    return f"{q_name} is paused; what runs goes on"
+def pause(qm: Connection, what: str, name: str, reason: str) -> str:
+    """Pauses a queue, a process or everything (``what``): nothing is started for it.
+
+    Raises MQError, CommandFailed where it is paused already.
+    """
+    qm.call(Pause(what=what, name="" if what == "everything" else name, reason=reason))
+    return f"{name} is paused; what runs goes on"
 
 
 def resume(qm: Connection, what: str, name: str) -> str:
@@ -82,12 +85,14 @@ def explain(qm: Connection, q_name: str) -> str:
     return str(qm.explain(q_name, why_not=True))
 
 
-def logs(qm: Connection, q_name: str, run_id: str = "") -> str:
-    """Returns the last lines that a run wrote: of this id, else of the newest for the queue that had a program."""
-    where = {"run_id": run_id} if run_id else {"q_name": q_name}
+def logs(qm: Connection, where: dict[str, str]) -> str:
+    """Returns the last lines that the newest run wrote that fits and had a program.
+
+    ``where`` has one of ``run_id``, ``q_name`` and ``process_name``.
+    """
     found = [read_run(row) for row in qm.ask(Runs(where=where, limit=20), Listing).rows]
     if not found:
-        return f"no run for {q_name} is on record"
+        return f"no run for {' '.join(where.values())} is on record"
     run = next((run for run in found if run.program.directory), found[0])
     head = f"run {run.run_id} of {run.slot} for {run.trigger.q_name}: {run.state}"
     why = f"; {run.why}" if run.why else ""

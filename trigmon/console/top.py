@@ -14,7 +14,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import Footer, Static
 
 from trigmon.client.connection import Connection
 from trigmon.console import actions, cells
@@ -213,40 +213,48 @@ class Top(App[None]):
 
     # -- the keys -----------------------------------------------------------------------------------------------
 
-    def _subject(self) -> Subject | None:
-        """Returns what the cursor of the focused table is on; None, and a remark, for nothing."""
+    def _subject(self, *kinds: str) -> Subject | None:
+        """Returns what the cursor of the focused table is on; None, and a remark, where it is none of these kinds."""
         table = self.focused
         subject = table.subject if isinstance(table, Table) else None
         if not isinstance(subject, Subject) or not subject.name:
             self.notify("choose a line first: tab and the arrow keys", severity="warning")
             return None
+        if subject.what not in kinds:
+            of = " or ".join(f"a {kind}" for kind in kinds if kind != "everything")
+            is_what = "no object" if subject.what == "everything" else f"a {subject.what}"
+            self.notify(f"{subject.name} is {is_what}: this key is for {of}", severity="warning", markup=False)
+            return None
         return subject
 
     def action_logs(self) -> None:
-        """Shows what the run wrote, or the newest run of the queue."""
-        if it := self._subject():
-            self._begin_text(f"logs {it.run_id or it.name}", lambda qm: actions.logs(qm, it.name, it.run_id))
+        """Shows what the run wrote, or the newest run of the queue or the process."""
+        if it := self._subject("queue", "process"):
+            where = {"process_name" if it.what == "process" else "q_name": it.name}
+            where = {"run_id": it.run_id} if it.run_id else where
+            self._begin_text(f"logs {it.run_id or it.name}", lambda qm: actions.logs(qm, where))
 
     def action_explain(self) -> None:
         """Shows why the next message does or does not start a program."""
-        if it := self._subject():
+        if it := self._subject("queue"):
             self._begin_text(f"explain {it.name}", lambda qm: actions.explain(qm, it.name))
 
     def action_dead_letters(self) -> None:
         """Shows the dead letters: of the queue the cursor is on where it is one of dead letters, else of DEADQ."""
-        it = self._subject() if isinstance(self.focused, DataTable) else None
-        kinds = {item.name for item in self.overview.attention if item.kind == "put_aside"} if self.overview else ()
-        name = it.name if it is not None and it.name in kinds else ""
+        subject = self.focused.subject if isinstance(self.focused, Table) else None
+        aside = {item.name for item in self.overview.attention if item.kind == "put_aside"} if self.overview else ()
+        name = subject.name if subject is not None and subject.name in aside else ""
         self._begin_text(f"dead letters {name}", lambda qm: actions.dead_letters(qm, name))
 
     def action_pause(self) -> None:
-        """Asks for the reason, and pauses the queue."""
-        if it := self._subject():
-            self._question(f"pause {it.name}: the reason?", lambda why: lambda qm: actions.pause(qm, it.name, why))
+        """Asks for the reason, and pauses the queue, the process or everything."""
+        if it := self._subject("queue", "process", "everything"):
+            question = f"pause {it.name}: the reason?"
+            self._question(question, lambda why: lambda qm: actions.pause(qm, it.what, it.name, why))
 
     def action_cancel(self) -> None:
         """Asks for the reason, and ends the run."""
-        it = self._subject()
+        it = self._subject("queue")
         if it is not None and not it.run_id:
             self.notify("choose a run: tab to the list of what runs", severity="warning")
         elif it is not None:
@@ -255,13 +263,13 @@ class Top(App[None]):
 
     def action_start(self) -> None:
         """Asks whether the process of the queue is to start, and starts it."""
-        if it := self._subject():
+        if it := self._subject("queue"):
             question = f"start the process of {it.name} now? enter: yes, escape: no"
             self._question(question, lambda _: lambda qm: actions.start(qm, it.name), wants_text=False)
 
     def action_resume(self) -> None:
         """Ends the pause, or what the breaker holds."""
-        if it := self._subject():
+        if it := self._subject("queue", "process", "everything"):
             self._begin(lambda qm: actions.resume(qm, it.what, it.name))
 
     def _question(

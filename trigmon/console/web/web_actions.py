@@ -40,7 +40,7 @@ async def pause_queue(request: Request) -> Response:
 
     def act(qm: Connection, fields: dict[str, str]) -> tuple[str, str]:
         name = fields.get("queue", "")
-        return queue_path(name), actions.pause(qm, name, fields.get("text", ""))
+        return queue_path(name), actions.pause(qm, "queue", name, fields.get("text", ""))
 
     return await _acted(request, act)
 
