@@ -385,7 +385,7 @@ def test_what_needs_attention_stands_first_in_status(trigmon: Trigmon):
     (item,) = status["attention"]
     assert (item["kind"], item["name"]) == ("nearly_full", "OB.NEARLY")
     lines = trigmon("status").stdout.splitlines()
-    assert lines[0] == "needs attention"
+    assert lines[0].startswith("needs attention  1: ")
     assert lines[2].split()[:2] == ["OB.NEARLY", "nearly_full"]
     trigmon("queue", "delete", "OB.NEARLY", "--purge")
 

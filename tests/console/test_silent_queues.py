@@ -10,9 +10,12 @@ from trigmon.mq.calls import Alter, Runs
 
 
 def first_finding(machine):
-    """Returns the first line of trigmon status below the heads of the list."""
+    """Returns the first line of trigmon status below the heads of the list; the very first line names it."""
     env = {key: value for key, value in machine.daemon.env.items() if key.startswith("TRIGMON_")}
-    return run_cli("status", env=env).stdout.splitlines()[2]
+    first, _, finding = run_cli("status", env=env).stdout.splitlines()[:3]
+    name, kind = finding.split()[:2]
+    assert first == f"needs attention  1: {kind} {name}"
+    return finding
 
 
 def ended(machine, q_name):

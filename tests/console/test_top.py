@@ -99,6 +99,7 @@ def test_what_needs_attention_is_first_and_red_with_the_command_that_helps(machi
     async def act(it):
         machine.qm.put("BROKEN", b"one")
         await it.until(lambda: it.shows("failing", "BROKEN", "1 message waits, and nobody reads"))
+        assert it.shows("NEEDS 1", "OBJECT")
         assert it.shows("> trigmon runs logs --queue BROKEN")
         assert it.shows("ValueError: cannot parse b'bad'")
         cell = it.app.query_one("#attention").get_cell_at((0, 0))
@@ -108,6 +109,7 @@ def test_what_needs_attention_is_first_and_red_with_the_command_that_helps(machi
         with machine.qm.open("BROKEN", "input_shared") as queue:
             queue.get()
         await it.until(lambda: it.shows("nothing"))
+        assert not it.shows("NEEDS 1")
 
     console(machine.daemon, act)
 

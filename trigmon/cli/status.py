@@ -13,6 +13,9 @@ from msgspec.structs import asdict
 
 from trigmon.cli.command import command, invocation
 
+FIRST = 3
+"""So many findings stand in the first line."""
+
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
 @click.option("--watch", is_flag=True, help="Repeat it, with the runs in progress, until Ctrl-C.")
@@ -103,14 +106,16 @@ def _show() -> None:
 
 
 def _print_attention(found: list[dict[str, Any]]) -> None:
-    """Prints what needs attention, or that nothing does."""
+    """Prints what needs attention, the first of it in the first line, or that nothing does."""
     from trigmon.cli import output
     from trigmon.rules.attention import URGENT
 
     if not found:
         click.echo(f"{click.style('needs attention', bold=True)}  nothing\n")
         return
-    click.echo(click.style("needs attention", bold=True))
+    first = ", ".join(f"{each['kind']} {each['name']}".strip() for each in found[:FIRST])
+    more = f" and {len(found) - FIRST} more" if len(found) > FIRST else ""
+    click.echo(f"{click.style('needs attention', bold=True)}  {len(found)}: {first}{more}")
     output.listing(found, ["name", "kind", "since_time", "text", "remedy"], lambda row: row["kind"] in URGENT)
     click.echo()
 

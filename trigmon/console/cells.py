@@ -44,22 +44,27 @@ def widths(columns: tuple[Column, ...], width: int) -> list[int]:
     return [column.width or left for column in columns]
 
 
-def heading(overview: Overview) -> str:
-    """Returns the queue manager in one line: 100 columns suffice for most."""
+def heading(overview: Overview, width: int) -> str:
+    """Returns the queue manager in one line of this width: where it is too long, the room goes first, then the age."""
     it = overview
     if not it.started_ms:
         return "answers no call"
     oldest = f", oldest {age(it.now_ms, it.oldest_ms)}" if it.oldest_ms else ""
     held = f", {it.runs_held} held" if it.runs_held else ""
     disk = f"{size(it.disk_free_bytes)} free" if it.disk_free_bytes is not None else ""
+    up = f"up {age(it.now_ms, it.started_ms)}"
     parts = (
-        f"up {age(it.now_ms, it.started_ms)}",
+        up,
         counted(it.monitors, "monitor"),
         f"{counted(it.messages, 'message')}{oldest}",
         f"runs {it.runs_now} now{held}, {number(it.runs_ok)} ok / {number(it.runs_failed)} bad in 24 h",
         disk,
     )
-    return "  ".join(filter(None, parts))
+    for left_out in ((), (disk,), (disk, up)):
+        line = "  ".join(part for part in parts if part and part not in left_out)
+        if len(line) <= width:
+            return line
+    return _fitted(line, width + 1)
 
 
 def attention_cells(item: Attention, now_ms: int, width: int) -> list[str]:

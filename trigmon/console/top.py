@@ -168,7 +168,8 @@ class Top(App[None]):
         if it is None or not self.query(Table):
             return
         width = self.size.width
-        heading = Text(f"{it.q_mgr_name}  ", style="bold") + Text(cells.heading(it), style="not bold")
+        name = f"{it.q_mgr_name}  "
+        heading = Text(name, style="bold") + Text(cells.heading(it, width - len(name)), style="not bold")
         self._static("#heading").update(heading)
         findings = [
             Row(
@@ -180,7 +181,7 @@ class Top(App[None]):
             for key, item in zip(_keys(it.attention), it.attention, strict=True)
         ]
         nothing = [Row("", ["nothing", "", "", ""], "", Subject(""))]
-        self._table("#attention").fill(findings or nothing, width)
+        self._table("#attention").fill(findings or nothing, width, count=len(findings))
         queues = [
             Row(row.name, cells.queue_cells(row, it.now_ms, width), "", Subject(row.name))
             for row in cells.ordered_queues(it)

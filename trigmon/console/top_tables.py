@@ -35,7 +35,7 @@ class Table(DataTable[Text]):
         super().__init__(id=id, cursor_type="row", cell_padding=0, cursor_foreground_priority="renderable")
         self._columns_wanted = columns
         self._fits = fits
-        self._fitted_to = 0
+        self._fitted_to = (0, 0)
         self._shown: list[Row] = []
 
     @property
@@ -43,13 +43,13 @@ class Table(DataTable[Text]):
         """What the cursor is on; None where the table is empty."""
         return self._shown[self.cursor_row].subject if self.cursor_row < len(self._shown) else None
 
-    def fill(self, rows: list[Row], width: int) -> None:
-        """Shows these rows in a terminal of this width."""
+    def fill(self, rows: list[Row], width: int, count: int = 0) -> None:
+        """Shows these rows in a terminal of this width; a count other than 0 stands in the head of the first column."""
         is_same = [(row.key, row.height) for row in rows] == [(row.key, row.height) for row in self._shown]
-        if width == self._fitted_to and is_same:
+        if (width, count) == self._fitted_to and is_same:
             self._change(rows)
         else:
-            self._build(rows, width)
+            self._build(rows, width, count)
         self._shown = rows
 
     def _change(self, rows: list[Row]) -> None:
@@ -58,13 +58,15 @@ class Table(DataTable[Text]):
                 if cell != was or row.style != before.style:
                     self.update_cell_at(Coordinate(number, column), Text(cell, style=row.style, no_wrap=True))
 
-    def _build(self, rows: list[Row], width: int) -> None:
+    def _build(self, rows: list[Row], width: int, count: int) -> None:
         chosen = self._shown[self.cursor_row].key if self.cursor_row < len(self._shown) else None
-        if width != self._fitted_to:
+        if (width, count) != self._fitted_to:
             self.clear(columns=True)
-            for column, room in zip(self._columns_wanted, widths(self._columns_wanted, width), strict=True):
-                self.add_column(Text(column.head), width=room)
-            self._fitted_to = width
+            heads = [column.head for column in self._columns_wanted]
+            heads[0] += f" {count}" if count else ""
+            for head, room in zip(heads, widths(self._columns_wanted, width), strict=True):
+                self.add_column(Text(head), width=room)
+            self._fitted_to = width, count
         else:
             self.clear()
         for row in rows:
