@@ -8,6 +8,7 @@ from trigmon.mq.calls import Alter, Close, Controls, Display, Get, LostServer, P
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.rules.attention import KINDS
 from trigmon.rules.model.manager_state import Disk
 
 MONITOR = OpenOption.INPUT_SHARED
@@ -346,3 +347,25 @@ def test_the_most_urgent_is_first(ledger):
     take_trigger_messages(ledger)
     ledger.qm._puts_allowed = lambda: False
     assert [kind for kind, _ in found(ledger)] == ["disk", "stuck", "nearly_full"]
+
+
+SHOWN_BY = {
+    "disk": test_puts_that_the_disk_refuses,
+    "held": test_a_queue_that_the_breaker_holds,
+    "no_monitor": test_an_initiation_queue_that_no_monitor_reads,
+    "could_not_start": test_a_program_that_could_not_start,
+    "failing": test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line,
+    "stuck": test_messages_that_wait_while_nobody_reads_and_nothing_is_to_start,
+    "spark_server": test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it,
+    "old": test_a_message_that_is_older_than_is_usual_for_its_queue,
+    "dead_letters": test_dead_letters_and_what_was_put_aside,
+    "put_aside": test_dead_letters_and_what_was_put_aside,
+    "nearly_full": test_a_queue_that_is_nearly_full,
+    "disk_near": test_a_disk_that_is_near_its_reserve,
+    "paused": test_what_a_person_paused,
+}
+"""By kind the test that shows it come and go; ``database`` needs one: tests/console/web/test_web_restart.py."""
+
+
+def test_each_kind_of_finding_is_shown_to_come_and_to_go():
+    assert sorted([*SHOWN_BY, "database"]) == sorted(KINDS)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.waiting import until
+from trigmon.console.metrics.exporter import FRESH_S
 
 WAIT_S = 60.0
 
@@ -46,8 +48,17 @@ class Exported:
         self.daemon = make(with_monitor=with_monitor, settings=address | named)
         until(lambda: self.page("healthz")[0] == 200)
 
+    answered_s = float("-inf")
+
     def page(self, name):
-        """Returns status and body of a page; 0 where nobody listens."""
+        """Returns status and body of a page, read anew; 0 where nobody listens."""
+        time.sleep(max(0.0, self.answered_s + FRESH_S - time.monotonic()))
+        try:
+            return self._asked(name)
+        finally:
+            self.answered_s = time.monotonic()
+
+    def _asked(self, name):
         try:
             with urlopen(f"http://127.0.0.1:{self.port}/{name}", timeout=WAIT_S) as answer:
                 return answer.status, answer.read().decode()

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError
@@ -19,7 +20,7 @@ from tests.console.metrics.exported import Exported, Scrape, free_port
 from tests.daemons import Daemon, define
 from tests.server.test_monitor_child import is_alive
 from tests.waiting import until
-from trigmon.console.metrics.exporter import MOST_AT_ONCE, SLOW_CLIENT_S
+from trigmon.console.metrics.exporter import FRESH_S, MOST_AT_ONCE, SLOW_CLIENT_S, ExporterOptions, Reader
 from trigmon.mq.calls import Pause
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -136,6 +137,39 @@ def test_a_request_for_another_host_is_misdirected(alone, host, status):
     except HTTPError as error:
         found = error.code
     assert found == status
+
+
+# -- many scrapes
+
+
+@pytest.fixture
+def readings(shared_daemon):
+    """A reader with a clock of the test's own, and when it connected."""
+
+    class Readings:
+        now_s = 0.0
+
+    it = Readings()
+    it.connected = []
+    it.reader = Reader(shared_daemon.address, "QM1", ExporterOptions(), clock=lambda: it.now_s)
+    connect = it.reader._connect
+    it.reader._connect = lambda: it.connected.append(it.now_s) or connect()
+    return it
+
+
+def test_scrapes_at_one_moment_cost_one_reading(readings):
+    with ThreadPoolExecutor(8) as scrapers:
+        texts = list(scrapers.map(lambda _: readings.reader.metrics(), range(8)))
+    assert len(set(texts)) == 1
+    assert readings.connected == [0.0]
+    readings.now_s = FRESH_S
+    assert readings.reader.metrics() != texts[0]
+    assert readings.connected == [0.0, FRESH_S]
+
+
+def test_probes_at_one_moment_cost_one_reading(readings):
+    assert [readings.reader.unready() for _ in range(8)] == [""] * 8
+    assert readings.connected == [0.0]
 
 
 # -- a queue manager that does not answer

@@ -50,7 +50,7 @@ class Stage:
     def run(self, appl_id="/bin/true"):
         """Starts a program by a put, for a queue and a process of its own."""
         name = f"RUN.{next(NUMBERS)}"
-        define(self.qm, name, "PROCESS", appl_id=appl_id, retry=0)
+        define(self.qm, name, "PROCESS", appl_id=appl_id, retry=0, tmc_argument="no")
         armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
         define(self.qm, name, process_name=name, **armed)
         self.qm.put(name, b"m")
@@ -135,7 +135,7 @@ SCENARIOS = {
     "trigmon_triggers_total": Scenario(Stage.run, 1, {"occasion": "1"}),
     "trigmon_monitors": Scenario(lambda it: it.open("input_shared", INITQ), 1, {"initiation_queue": INITQ}),
     "trigmon_runs_waiting": Scenario(Stage.held, 1, {"initiation_queue": INITQ}),
-    "trigmon_runs_in_progress": Scenario(lambda it: it.run("/bin/sleep 1")),
+    "trigmon_runs_in_progress": Scenario(lambda it: it.run("/bin/sleep 10")),
     "trigmon_runs_total": Scenario(lambda it: it.run("/bin/false"), 1, {"outcome": "failed"}),
     "trigmon_run_duration_seconds": Scenario(Stage.run, 1, {"le": "+Inf"}, "trigmon_run_duration_seconds_bucket"),
     "trigmon_put_to_start_seconds": Scenario(Stage.run, 1, {}, "trigmon_put_to_start_seconds_count"),

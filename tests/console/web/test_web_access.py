@@ -201,6 +201,15 @@ def test_data_of_messages_is_withheld_unless_it_is_asked_for(reader, actor):
     assert "--show-data" in reader.get("/queues/PLAIN").plain
 
 
+def test_what_a_program_wrote_is_shown_always_and_the_page_says_so(reader, actor, populated):
+    path = f"/runs/{populated.run_of('FAILS', 'exited')['run_id']}"
+    for web, says_so in ((reader, True), (actor, False)):
+        page = web.get(path).plain
+        assert "no such column" in page
+        assert ("is shown without --show-data too" in page) is says_so
+        assert "no such column" in web.get("/").plain  # its last line
+
+
 @pytest.mark.parametrize(
     "path", ["/queues/ORDERS", "/queues/PLAIN", "/dead-letters?queue=PLAIN", "/rehearse?queue=ORDERS"]
 )

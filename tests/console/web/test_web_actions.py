@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
 from tests.console.web.populated import DEADQ
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.mq.calls import DeadLetters, Delete, Display, Pause, Pauses, Resume
+from trigmon.mq.calls import Alter, DeadLetters, Delete, Display, Pause, Pauses, Resume
 from trigmon.mq.replies import Listing, Sifted
 
 
@@ -174,6 +176,35 @@ def test_a_rehearsed_change_of_a_queue_is_saved_and_only_on_what_was_looked_at(a
     unknown = actor.post("/actions/alter-queue", fields | {"altered_ms": str(row["altered_ms"]), "max_q_depth": "-1"})
     assert unknown.status == 409
     assert qm.ask(Display(object_type="QLOCAL", name="PLAIN"), Listing).rows[0]["max_q_depth"] == 30
+
+
+def sent_form(web, page, **changed):
+    """Sends the form of the rehearsal as a browser does: with every field, of which a person has changed some."""
+    fields = page.fields("/rehearse")
+    was = json.loads(fields["was"])
+    assert changed.keys() <= was.keys()
+    return web.get("/rehearse?" + urlencode(fields | was | changed))
+
+
+def test_a_form_changes_nothing_but_what_a_person_has_changed_on_it(actor, qm):
+    define(qm, "FORM", trigger_data="mine", max_q_depth=10)
+    page = actor.get("/rehearse?queue=FORM")
+    qm.call(Alter(object_type="QLOCAL", name="FORM", attributes={"trigger_data": "another's", "max_q_depth": 20}))
+    answer = sent_form(actor, page, def_priority="7")
+    address = answer.headers["location"]
+    assert re.fullmatch(r"/rehearse\?queue=FORM&altered_ms=\d+&def_priority=7", address)
+    page = followed(actor, answer)
+    assert "ALTER QLOCAL(FORM) DEFPRTY(7)" in page.plain
+    assert 'role="alert">FORM was altered meanwhile' in page.text
+    assert actor.post("/actions/alter-queue", page.fields("/actions/alter-queue")).status == 303
+    row = qm.ask(Display(object_type="QLOCAL", name="FORM"), Listing).rows[0]
+    assert (row["def_priority"], row["trigger_data"], row["max_q_depth"]) == (7, "another's", 20)
+    again = followed(actor, sent_form(actor, actor.get("/rehearse?queue=FORM&def_priority=5"), def_priority="7"))
+    assert "ALTER" not in again.plain  # back to what it is
+    assert "altered meanwhile" not in again.plain
+    wrong = actor.get("/rehearse?queue=FORM&was=nonsense")
+    assert wrong.status == 400
+    qm.call(Delete(object_type="QLOCAL", name="FORM"))
 
 
 def test_a_user_without_the_right_sees_the_reason(daemon, web_of):

@@ -14,7 +14,7 @@ from tests.console.web import browser as browsers
 from tests.console.web.populated import MARKUP, SECRET, Populated
 from tests.daemons import queue_managers
 from tests.waiting import until as until_slowly
-from trigmon.mq.calls import Delete
+from trigmon.mq.calls import Alter, Delete
 
 pytestmark = pytest.mark.skipif(not browsers.is_there(), reason=browsers.WHY_NOT)
 PAGES = {
@@ -225,8 +225,16 @@ class TestActions:
         screen.driver.get(screen.web.where["url"])
 
     def click(self, screen, name):
-        buttons = screen.driver.find_elements("tag name", "button")
-        next(one for one in buttons if (one.get_attribute("aria-label") or one.text) == name).click()
+        """Clicks a button, which a live page may replace at any moment."""
+
+        def is_clicked():
+            buttons = screen.driver.find_elements("tag name", "button")
+            found = [one for one in buttons if (one.get_attribute("aria-label") or one.text) == name]
+            for one in found[:1]:
+                one.click()
+            return bool(found)
+
+        until(is_clicked)
 
     def note(self, screen):
         return until(lambda: screen.driver.find_elements("css selector", ".note"))[0].text
@@ -277,6 +285,38 @@ class TestActions:
         assert until(lambda: "1 to ORDERS" in screen.text)
         self.click(screen, "Return 1 message")
         assert "1 message returned from ORDERS.FAILED" in self.note(screen)
+
+    def test_the_process_of_a_queue_is_started(self, screen, populated):
+        before = populated.run_of("ORDERS")["run_id"]
+        screen.open("/queues/ORDERS")
+        self.click(screen, "Start now P.DRAIN")
+        assert "P.DRAIN is to run for ORDERS" in self.note(screen)
+        until(lambda: populated.run_of("ORDERS")["run_id"] != before)
+
+    def test_dead_letters_are_discarded_after_a_rehearsal(self, screen):
+        screen.open("/dead-letters?queue=SYSTEM.DEAD.LETTER.QUEUE")
+        self.click(screen, "Rehearse a discard")
+        assert until(lambda: "3 messages of SYSTEM.DEAD.LETTER.QUEUE would be deleted for good" in screen.text)
+        self.click(screen, "Delete 3 messages")
+        assert "3 messages discarded from SYSTEM.DEAD.LETTER.QUEUE" in self.note(screen)
+
+    def test_a_queue_of_any_type_is_found_by_its_name(self, screen):
+        screen.open("/").find("input[name=name]").send_keys("ALIAS")
+        self.click(screen, "Show the queue")
+        until(lambda: screen.driver.current_url.endswith("/queues/ALIAS"))
+        assert "base_q_name" in screen.text
+
+    def test_a_rehearsal_sends_what_was_changed_and_says_that_others_altered_the_queue(self, screen, populated):
+        screen.open("/rehearse?queue=PLAIN")
+        with populated.daemon.connect() as qm:
+            qm.call(Alter(object_type="QLOCAL", name="PLAIN", attributes={"trigger_data": "another's"}))
+        field = screen.find("input[name=max_q_depth]")
+        field.clear()
+        field.send_keys("78")
+        self.click(screen, "Rehearse")
+        assert "PLAIN was altered meanwhile" in until(lambda: "ALTER" in screen.text and screen.text)
+        assert "ALTER QLOCAL(PLAIN) MAXDEPTH(78)" in screen.text
+        assert "trigger_data" not in screen.driver.current_url
 
     def test_a_held_queue_is_resumed_from_the_overview(self, screen):
         screen.open("/")

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -30,6 +30,7 @@ from trigmon.console.metrics.snapshot import QueueSelection, Snapshot, take_snap
 from trigmon.log import Seldom, logger
 
 log = logger()
+T = TypeVar("T")
 CONNECT_S, CALL_S = 2.0, 5.0
 """So long connecting and one call may take: a scrape ends before Prometheus gives it up after 10 s."""
 SLOW_CLIENT_S = 10.0
@@ -37,6 +38,8 @@ SLOW_CLIENT_S = 10.0
 STOP_S = 0.1
 """So long it takes at most until an exporter that is asked to stop stops."""
 MOST_AT_ONCE = 16
+FRESH_S = 0.25
+"""Scrapes within so long share a reading."""
 PLAIN = "text/plain; charset=utf-8"
 
 
@@ -50,27 +53,52 @@ class ExporterOptions(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path | None = None
 
 
-class Reader:
-    """Reads one queue manager, one reading at a time: many scrapes at once are no more work than one after another."""
+class SharedReading(Generic[T]):
+    """What ``read`` returned last: shared by all who ask while it is read, and for FRESH_S; ``clock`` is in seconds."""
 
-    def __init__(self, address: str | None, q_mgr_name: str, options: ExporterOptions) -> None:
+    def __init__(self, read: Callable[[], T], clock: Callable[[], float]) -> None:
+        self._read = read
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._good_until_s = float("-inf")
+        self._value: T
+
+    def get(self) -> T:
+        """Returns it, read anew where it is older."""
+        with self._lock:
+            if self._clock() >= self._good_until_s:
+                self._value = self._read()
+                self._good_until_s = self._clock() + FRESH_S
+            return self._value
+
+
+class Reader:
+    """Reads one queue manager, one reading at a time: many scrapes at once are no more work than one."""
+
+    def __init__(
+        self,
+        address: str | None,
+        q_mgr_name: str,
+        options: ExporterOptions,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._connect = partial(_connected, address or default_address())
         self._q_mgr_name = q_mgr_name
         self._options = options
-        self._lock = threading.Lock()
+        self._text = SharedReading(lambda: text(families(self.snapshot())), clock)
+        self._why_unready = SharedReading(lambda: unready(self._connect), clock)
 
     def snapshot(self) -> Snapshot:
         """Returns the queue manager as it is now."""
-        with self._lock:
-            return take_snapshot(self._connect, self._q_mgr_name, self._options.selection, self._options.directory)
+        return take_snapshot(self._connect, self._q_mgr_name, self._options.selection, self._options.directory)
 
     def metrics(self) -> bytes:
-        """Returns the metrics in Prometheus's text format."""
-        return text(families(self.snapshot()))
+        """Returns the metrics in Prometheus's text format, at most FRESH_S old."""
+        return self._text.get()
 
     def unready(self) -> str:
-        """Returns why the queue manager is not ready for work; blank where it is."""
-        return unready(self._connect)
+        """Returns why the queue manager is not ready for work, blank where it is; at most FRESH_S old."""
+        return self._why_unready.get()
 
 
 def _connected(address: str) -> Connection:

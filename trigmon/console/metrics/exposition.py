@@ -16,6 +16,8 @@ from prometheus_client.samples import Sample
 from trigmon.console.metrics.metric_table import METRICS, Metric
 from trigmon.console.metrics.snapshot import Snapshot
 
+_REST = Sample("", {}, 0)[3:]
+"""What a sample has beside name, labels and value."""
 _ESCAPED = re.compile(r'[\\"\n]')
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,7 +35,9 @@ def _family(metric: Metric, snapshot: Snapshot) -> Family:
         for labels, figures in metric.values(snapshot):
             samples += _buckets(metric.name, labels, figures)
     else:
-        samples += [Sample(metric.name, labels, value) for labels, value in metric.values(snapshot)]
+        # As Sample(...) does it, in a third of the time: there are ten thousand in a scrape of 1000 queues.
+        name, new = metric.name, tuple.__new__
+        samples += [new(Sample, (name, labels, value, *_REST)) for labels, value in metric.values(snapshot)]
     return family
 
 
@@ -56,12 +60,11 @@ def text(found: Iterable[Family]) -> bytes:
     for family in kept:
         name = f"{family.name}_total" if family.type == "counter" else family.name
         lines.append(f"# HELP {name} {family.documentation}\n# TYPE {name} {family.type}\n")
-        for sample in family.samples:
-            labels = known.get(id(sample.labels))
+        for each, labelled, value, *_ in family.samples:
+            labels = known.get(id(labelled))
             if labels is None:
-                labels = known[id(sample.labels)] = _labels(sample.labels)
-            value = sample.value
-            lines.append(f"{sample.name}{labels} {value if type(value) is int else _number(value)}\n")
+                labels = known[id(labelled)] = _labels(labelled)
+            lines.append(f"{each}{labels} {value if type(value) is int else _number(value)}\n")
     return "".join(lines).encode()
 
 
@@ -70,11 +73,11 @@ def _number(value: float) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    pairs = [
-        f'{name}="{_ESCAPED.sub(_escape, value) if _ESCAPED.search(value) else value}"'
-        for name, value in labels.items()
-    ]
-    return f"{{{','.join(pairs)}}}" if labels else ""
+    if not labels:
+        return ""
+    if _ESCAPED.search("".join(labels.values())):
+        labels = {name: _ESCAPED.sub(_escape, value) for name, value in labels.items()}
+    return "{" + ",".join([f'{name}="{value}"' for name, value in labels.items()]) + "}"
 
 
 def _escape(found: re.Match[str]) -> str:

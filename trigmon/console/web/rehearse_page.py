@@ -63,10 +63,15 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class RehearsalView(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page shows. ``then`` is None where nothing differs, and where ``problem`` says why it cannot be."""
+    """What the page shows. ``then`` is None where nothing differs, and where ``problem`` says why it cannot be.
+
+    ``was`` is what the form has before a person changes it. ``is_altered_meanwhile``: since the page it was asked from.
+    """
 
     name: str
     altered_ms: int
+    was: str
+    is_altered_meanwhile: bool
     fields: dict[str, list[Field]]
     changes: list[Change]
     mqsc: str
@@ -79,10 +84,16 @@ class RehearsalView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def rehearse_page(request: Request) -> Response:
-    """Returns the page."""
+    """Returns the page. From its own form it leads on to the page of what a person has changed there.
+
+    A browser sends every field: those that nobody touched would take back what others have altered meanwhile.
+    """
     console, given = console_of(request), dict(request.query_params)
-    name = given.pop("queue", "")
-    view = await console.clients.read(lambda qm: read_rehearsal(qm, name, given))
+    name, altered_ms = given.pop("queue", ""), given.pop("altered_ms", "")
+    if "was" in given:
+        changed = _changed(given.pop("was"), given)
+        return RedirectResponse(with_query("/rehearse", queue=name, altered_ms=altered_ms, **changed), 303)
+    view = await console.clients.read(lambda qm: read_rehearsal(qm, name, given, altered_ms))
     return console.page("rehearse.html", view=view, name=name, verdicts=verdicts(view))
 
 
@@ -102,6 +113,15 @@ async def alter_action(request: Request) -> Response:
     return RedirectResponse(with_query(queue_path(name), note=console.add_note(f"{name} is altered.")), 303)
 
 
+def _changed(was: str, fields: dict[str, str]) -> dict[str, str]:
+    """Returns the fields of the form that differ from what it had. Raises HTTPException where that cannot be read."""
+    try:
+        before = msgspec.json.decode(was, type=dict[str, str])
+    except msgspec.DecodeError:
+        raise HTTPException(400, "The form does not say what it had before.") from None
+    return {key: fields[key] for key in _NAMES if key in fields and fields[key] != before.get(key)}
+
+
 def _given(name: str, fields: dict[str, str]) -> dict[str, Any]:
     """Returns the attributes of a form as plain values, of those that the page offers. Raises AttrValueError."""
     chosen = {key: fields[key] for key in _NAMES if key in fields}
@@ -109,8 +129,11 @@ def _given(name: str, fields: dict[str, str]) -> dict[str, Any]:
     return {key: _TABLE[key].plain(value) for key, value in read.items()}
 
 
-def read_rehearsal(qm: Connection, name: str, given: dict[str, str]) -> RehearsalView:
-    """Reads what the page shows of a local queue and the values on the form. Raises UnknownObjectName."""
+def read_rehearsal(qm: Connection, name: str, given: dict[str, str], altered_ms: str = "") -> RehearsalView:
+    """Reads what the page shows of a local queue and the values that are ``given``. Raises UnknownObjectName.
+
+    ``altered_ms`` is when the queue had been altered that the values were chosen for; blank where nobody says.
+    """
     row = row_of(qm, name)
     if row["object_type"] != "QLOCAL":
         raise ObjectTypeError(f"{name} is a {row['object_type']}: only local queues trigger")
@@ -126,6 +149,8 @@ def read_rehearsal(qm: Connection, name: str, given: dict[str, str]) -> Rehearsa
     return RehearsalView(
         name=name,
         altered_ms=row["altered_ms"],
+        was=msgspec.json.encode({key: str(row[key]) for key in _NAMES}).decode(),
+        is_altered_meanwhile=bool(altered_ms) and altered_ms != str(row["altered_ms"]),
         fields={heading: [_field(key, row, given) for key in names] for heading, names in OFFERED.items()},
         changes=[Change(key, row[key], value) for key, value in changed.items()],
         mqsc=_mqsc(name, changed) if changed else "",
