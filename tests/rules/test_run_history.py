@@ -96,7 +96,7 @@ def test_only_runs_that_ended_from_since_to_before_until_are_counted(world):
 
 
 def test_many_are_counted_slice_by_slice_each_once(world, monkeypatch):
-    monkeypatch.setattr("trigmon.rules.verbs.COUNTED_AT_ONCE", 4)
+    monkeypatch.setattr("trigmon.rules.runs.run_history.COUNTED_AT_ONCE", 4)
     for at in (1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 4, 4, 4, 4, 9):
         ended(world, T + at * HOUR)
     found, answers = rows(world, "hour")
