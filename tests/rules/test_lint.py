@@ -191,6 +191,46 @@ BROKEN = {
             "SPKCONF(spark.authenticate=no)",
         ),
     ],
+    "schedule-without-effect": [
+        ("DEFINE SCHEDULE(N) EVERY(60) QUEUE(NONE)", "SCHEDULE N", "QUEUE(NONE) is no local queue"),
+        ("DEFINE SCHEDULE(N) EVERY(60) PROCESS(NONE)", "SCHEDULE N", "PROCESS(NONE) is not defined"),
+        (
+            "DEFINE QLOCAL(S) INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE)\nDEFINE SCHEDULE(N) EVERY(60) QUEUE(S)",
+            "SCHEDULE N",
+            "S has a blank PROCESS",
+        ),
+        (
+            "DEFINE QLOCAL(S) PROCESS(P)\nDEFINE SCHEDULE(N) EVERY(60) QUEUE(S)",
+            "SCHEDULE N",
+            "INITQ is blank",
+        ),
+        ("DEFINE SCHEDULE(N) EVERY(60) PROCESS(P) INITQ(X)", "SCHEDULE N", "INITQ(X) is no local queue"),
+        (
+            "DEFINE QLOCAL(S) QSGDISP(SHARED) PROCESS(P) INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE)\n"
+            "DEFINE SCHEDULE(N) EVERY(60) QUEUE(S)",
+            "SCHEDULE N",
+            "S is shared, and its INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) is not",
+        ),
+    ],
+    "schedules-of-one-moment": [
+        (
+            "DEFINE SCHEDULE(N1) EVERY(15m) QUEUE(Q)\nDEFINE SCHEDULE(N2) CRON('0 2 * * *') QUEUE(Q)",
+            "SCHEDULE N2",
+            "it and N1 both start Q at 2000-01-01 02:00:00 UTC",
+        ),
+    ],
+    "schedule-in-a-skipped-hour": [
+        (
+            "DEFINE SCHEDULE(N) CRON('30 2 * * *') TIMEZONE('Europe/Berlin') QUEUE(Q)",
+            "SCHEDULE N",
+            "CRON(30 2 * * *) Europe/Berlin: 2026-03-29 has no 02:30, its clocks go from 02:00 to 03:00",
+        ),
+        (
+            "DEFINE SCHEDULE(N) CRON('15 2 * * *') TIMEZONE('Australia/Lord_Howe') PROCESS(P)",
+            "SCHEDULE N",
+            "CRON(15 2 * * *) Australia/Lord_Howe: 2026-10-04 has no 02:15, its clocks go from 02:00 to 02:30",
+        ),
+    ],
 }
 CASES = [(rule, *case) for rule, cases in BROKEN.items() for case in cases]
 
@@ -225,7 +265,7 @@ def test_the_document_tells_each_risk_and_a_remedy_that_mqsc_can_read():
         assert f"Risk: {risk}" in " ".join(section.split())
         remedy = re.findall(r"^    (.*)$", section, re.M)
         assert remedy
-        assert all(re.match(r"(DEFINE|ALTER|DELETE) (QLOCAL|QALIAS|PROCESS|QMGR)\b", line) for line in remedy)
+        assert all(re.match(r"(DEFINE|ALTER|DELETE) (QLOCAL|QALIAS|PROCESS|QMGR|SCHEDULE)\b", line) for line in remedy)
 
 
 def test_what_is_sound_has_no_finding(sound):
@@ -236,6 +276,21 @@ def test_a_sound_shared_queue_has_no_finding(sound):
     did(
         sound, f"{OF_GROUP} TRIGTYPE(FIRST)\nDEFINE QLOCAL(I) QSGDISP(SHARED)\nALTER QLOCAL(S) TRIGTYPE(EVERY) INITQ(I)"
     )
+    assert found(sound) == []
+
+
+@pytest.mark.parametrize(
+    "schedules",
+    [
+        "DEFINE SCHEDULE(N) CRON('0 4 * * *') TIMEZONE('Europe/Berlin') QUEUE(Q)",
+        "DEFINE SCHEDULE(N) CRON('30 * * * *') TIMEZONE('Europe/Berlin') QUEUE(Q)",
+        "DEFINE SCHEDULE(N) CRON('0 2 1 12 *') TIMEZONE('Europe/Berlin') QUEUE(Q)",
+        "DEFINE SCHEDULE(N1) CRON('0 4 * * 1-5') QUEUE(Q)\nDEFINE SCHEDULE(N2) CRON('0 4 * * 6,7') QUEUE(Q)",
+        "DEFINE SCHEDULE(N1) CRON('0 4 * * *') QUEUE(Q)\nDEFINE SCHEDULE(N2) CRON('0 4 * * *') PROCESS(P)",
+    ],
+)
+def test_sound_schedules_have_no_finding(sound, schedules):
+    did(sound, schedules)
     assert found(sound) == []
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trigmon.cli.command import command, invocation, queue_argument
 
 if TYPE_CHECKING:
+    from trigmon.client.connection import Connection
     from trigmon.mq.explanation import Explanation
     from trigmon.mq.replies import Explained
 
@@ -32,7 +34,9 @@ _COLOURS = {"yes": "green", "NO": "red"}
 def explain(
     ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool, words: tuple[str, ...]
 ) -> None:
-    """Show whether a put on QUEUE would write a trigger message now, and why.
+    """Show whether a put on QUEUE would write a trigger message now, and why, and when its schedules start it.
+
+    QUEUE may also be the name of a schedule: then its next moment is shown, and what came of the last.
 
     The verdict is the queue manager's own, the one a put would get. Nothing is put. With --why-not: the last verdict
     for each kind of event of QUEUE since the queue manager started, with its application and its time.
@@ -41,6 +45,7 @@ def explain(
     write a trigger message. Nothing is changed.
     """
     from trigmon.cli import output
+    from trigmon.cli.objects import rows
 
     if words and why_not:
         raise click.UsageError("--with is about a put to come, --why-not about what has happened: not both")
@@ -52,14 +57,41 @@ def explain(
 
             explained = qm.rehearse(queue, given, **attributes(ObjectType.QLOCAL, queue, words))
         else:
+            if (about := _schedule(qm, queue)) is not None:
+                _print_schedules([about])
+                return
             explained = qm.explain(queue, given, why_not=why_not)
+        schedules = [row for row in rows(qm, "SCHEDULE") if row["q_name"] == explained.q_name]
     if invocation().is_json:
-        click.echo(output.json_line(output.presentable(as_dict(explained))))
+        click.echo(output.json_line(output.presentable({**as_dict(explained), "schedules": schedules})))
     else:
         for line in looks(explained) if why_not else lines(explained):
             click.echo(line)
+        _print_schedules(schedules)
     if exit_status and not explained.fires:
         ctx.exit(WOULD_NOT_FIRE)
+
+
+def _schedule(qm: Connection, name: str) -> dict[str, Any] | None:
+    """Returns the schedule of this name, where no queue has it."""
+    from trigmon.cli.objects import rows
+
+    named = next((row for row in rows(qm, "SCHEDULE", name) if row["name"] == name), None)
+    return named if named is not None and not any(row["name"] == name for row in rows(qm, "queue", name)) else None
+
+
+def _print_schedules(found: list[dict[str, Any]]) -> None:
+    from trigmon.cli import output
+    from trigmon.console.schedule_text import lines, with_next
+
+    wall_ms = time.time_ns() // 1_000_000
+    for row in found:
+        if invocation().is_json:
+            output.one(with_next(row, wall_ms))
+            continue
+        click.echo()
+        for line in lines(row, wall_ms):
+            click.echo(line)
 
 
 def lines(explained: Explained) -> Iterator[str]:

@@ -134,6 +134,10 @@ _INSTANTS = {
         "last_get",
         "application",
         "settled",
+        "last_moment",
+        "last_start",
+        "moment",
+        "next",
     )
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from trigmon.cli.command import command, complete_names, group, invocation, reason_option
@@ -11,7 +13,7 @@ schedule_argument = click.argument("schedule", shell_complete=complete_names("SC
 
 @group("schedule", example="trigmon schedule list")
 def schedule() -> None:
-    """Schedules, which start programs at moments: list, show, define, alter, delete, pause, resume.
+    """Schedules, which start programs at moments: list, show, define, alter, delete, pause, resume, run.
 
     Attributes are given as KEY=VALUE, by long name or MQSC word: cron="0 2 * * *", or every=15m.
     """
@@ -20,21 +22,50 @@ def schedule() -> None:
 @command("list", "trigmon schedule list", schedule)
 @click.argument("pattern", default="*")
 def list_(pattern: str) -> None:
-    """List the schedules whose name is PATTERN, or begins with it when it ends in *."""
-    from trigmon.cli.objects import show_list
+    """List the schedules: when, what is started, the next moment, and what came of the last.
 
-    show_list(
-        "SCHEDULE", pattern, ["name", "cron", "every_s", "timezone", "q_name", "process_name", "paused"], system=True
-    )
+    PATTERN is a name, or its beginning with * at the end.
+    """
+    from trigmon.cli import output
+    from trigmon.cli.objects import rows
+    from trigmon.console.schedule_text import is_failing, with_next
+
+    with invocation().connected() as qm:
+        found = [with_next(row, _now_ms()) for row in rows(qm, "SCHEDULE", pattern)]
+    columns = ["name", "when", "starts", "next_time", "last_moment_time", "outcome", "paused"]
+    if not output.listing(found, columns, is_failing):
+        output.note("there is no schedule" if pattern == "*" else f"no schedule is named {pattern}")
 
 
 @command("show", "trigmon schedule show NIGHTLY", schedule)
 @schedule_argument
 def show(schedule: str) -> None:
-    """Show every attribute of a schedule."""
-    from trigmon.cli.objects import show_one
+    """Show every attribute of a schedule, and its next moment."""
+    from trigmon.cli import output
+    from trigmon.cli.objects import row
+    from trigmon.console.schedule_text import with_next
 
-    show_one("SCHEDULE", schedule)
+    with invocation().connected() as qm:
+        output.one(with_next(row(qm, "SCHEDULE", schedule), _now_ms()))
+
+
+@command("run", "trigmon schedule run NIGHTLY", schedule)
+@schedule_argument
+def run(schedule: str) -> None:
+    """Start what a schedule starts now, besides its moments, whatever its pause and only_if say."""
+    from trigmon.cli import output
+    from trigmon.cli.objects import row
+    from trigmon.mq.calls import RunSchedule
+
+    with invocation().connected() as qm:
+        q_name = row(qm, "SCHEDULE", schedule)["q_name"]
+        qm.call(RunSchedule(name=schedule, q_name=q_name))
+    output.done(f"{schedule}: a trigger message was written; trigmon runs list", {"action": "run", "name": schedule})
+
+
+def _now_ms() -> int:
+    """Returns the wall clock's time: what schedules go by."""
+    return time.time_ns() // 1_000_000
 
 
 @command(

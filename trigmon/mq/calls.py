@@ -704,6 +704,7 @@ AnyCall = (
     | Rehearse
     | Pause
     | Resume
+    | RunSchedule
     | Pauses
     | BeginBackup
     | ReadBackup

@@ -28,7 +28,18 @@ ENOUGH_GETS = 10
 LONGEST_LINE = 200
 """Characters of a run's last line."""
 KINDS = (
-    *("database", "disk", "held", "no_monitor", "could_not_start", "failing", "stuck", "spark_server", "old"),
+    *(
+        "database",
+        "disk",
+        "held",
+        "no_monitor",
+        "could_not_start",
+        "failing",
+        "not_started",
+        "stuck",
+        "spark_server",
+        "old",
+    ),
     *("dead_letters", "put_aside", "nearly_full", "disk_near", "paused"),
 )
 """The most urgent first."""
@@ -39,7 +50,7 @@ URGENT = frozenset(KINDS[: KINDS.index("old")])
 class Attention(msgspec.Struct, frozen=True):
     """One thing that needs attention: one of KINDS, and the name of its object.
 
-    ``what`` is that object: queue, process, everything or server; blank where the name is.
+    ``what`` is that object: queue, process, schedule, watch, everything or server; blank where the name is.
     ``since_ms`` is 0 where it is not recorded. ``last_line`` is the last line of what a failed run wrote on its
     standard error, or the error of the newest dead letter.
     """
@@ -70,7 +81,7 @@ class Waiting(msgspec.Struct, frozen=True):
 def needs_attention(facts: WorldFacts, lies: Waiting) -> list[Attention]:
     """Returns the list, the most urgent kind first, by name within each kind."""
     waiting = [*_unread(facts, lies), *_waiting(facts, lies), *_aside(facts, lies)]
-    return ordered([*_held(facts), *waiting, *_nearly_full(facts), *_paused(facts)])
+    return ordered([*_held(facts), *waiting, *_not_started(facts), *_nearly_full(facts), *_paused(facts)])
 
 
 def ordered(found: Iterable[Attention]) -> list[Attention]:
@@ -138,9 +149,13 @@ def _paused(facts: WorldFacts) -> Iterator[Attention]:
 
 
 def _unread(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
-    """Yields initiation queues of triggering queues that no monitor reads."""
+    """Yields initiation queues of triggering queues, and of schedules, that no monitor reads."""
     there = {queue.definition.name: queue for queue in facts.world.queues}
-    for name in sorted({q.definition.initiation_q_name for q in facts.world.queues if _triggers(q)}):
+    scheduled = {s.q_name for s in facts.world.schedules}
+    triggering = [q for q in facts.world.queues if _triggers(q) or q.definition.name in scheduled]
+    named = {q.definition.initiation_q_name for q in triggering}
+    named |= {s.initiation_q_name for s in facts.world.schedules if s.process_name}
+    for name in sorted(named):
         if name in there and not there[name].readers:
             depth = there[name].depth
             waits = f"; {_wait(depth, 'trigger message')} there" if depth else ""
@@ -170,6 +185,16 @@ def _waiting(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
         else:
             text = f"{waits}; nothing is to be started for them"
             yield Attention("stuck", name, text, f"{explain}; {start}", lies.oldest_ms.get(name, 0))
+
+
+def _not_started(facts: WorldFacts) -> Iterator[Attention]:
+    """Yields schedules that started nothing at their last moment, since a condition did not hold."""
+    for schedule in facts.world.schedules:
+        if {*schedule.fails} - {"S"}:
+            about = f"trigmon explain {schedule.q_name} --why-not" if schedule.q_name else ""
+            remedy = "; ".join(filter(None, (about, f"trigmon schedule run {schedule.name}")))
+            text = f"nothing was started: {schedule.why_not}"
+            yield Attention("not_started", schedule.name, text, remedy, schedule.last_moment_ms, what="schedule")
 
 
 def _failing(name: str, waits: str, cause: Cause, runs: tuple[Run, ...], start: str) -> Attention:

@@ -22,6 +22,7 @@ from trigmon.mq.attributes import (
     LocalQueue,
     Process,
     QueueManagerDefinition,
+    Schedule,
 )
 from trigmon.mq.descriptors import TM_LENGTH
 from trigmon.mq.enums import (
@@ -35,6 +36,7 @@ from trigmon.mq.enums import (
     TriggerType,
     Usage,
 )
+from trigmon.mq.explanation import moment
 from trigmon.rules.objects.define import DEFAULT_OBJECTS
 from trigmon.rules.remedies import quoted_name as _q
 from trigmon.rules.remedies import quoted_text as _text
@@ -42,6 +44,7 @@ from trigmon.rules.remedies import related as _related
 from trigmon.rules.runs import spark_ports
 from trigmon.rules.runs.check_program import path_words
 from trigmon.rules.runs.shell_text import for_a_shell, needs_shell
+from trigmon.schedules.moments import common_moment, skipped
 
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000
@@ -78,6 +81,7 @@ class Definitions(msgspec.Struct, frozen=True):
     queues: dict[str, LocalQueue]
     aliases: dict[str, AliasQueue]
     processes: dict[str, Process]
+    schedules: dict[str, Schedule]
     models: frozenset[str]
     queue_names: frozenset[str]
 
@@ -108,7 +112,8 @@ def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
             names.add(row["name"])
     q_mgr = next(iter(found[ObjectType.QMGR].values()), QueueManagerDefinition(name=""))
     local, aliases, processes = (found[which] for which in (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS))
-    return Definitions(q_mgr, local, aliases, processes, frozenset(found[ObjectType.QMODEL]), frozenset(names))
+    schedules, models = found[ObjectType.SCHEDULE], frozenset(found[ObjectType.QMODEL])
+    return Definitions(q_mgr, local, aliases, processes, schedules, models, frozenset(names))
 
 
 def lint(given: Definitions) -> list[Finding]:
@@ -405,6 +410,61 @@ def spark_driver_open(given: Definitions) -> Iterator[Found]:
             yield Found(ObjectType.PROCESS, process.name, found, remedy)
 
 
+def schedule_without_effect(given: Definitions) -> Iterator[Found]:
+    """Yields schedules that have no queue, process or initiation queue to start anything by."""
+    for schedule in given.schedules.values():
+        name, alter = f"SCHEDULE({_q(schedule.name)})", f"ALTER SCHEDULE({_q(schedule.name)})"
+        queue = given.queues.get(schedule.q_name)
+        process = schedule.process_name if queue is None else queue.process_name
+        initiation_q = schedule.initiation_q_name if queue is None else queue.initiation_q_name
+        if schedule.q_name and queue is None:
+            yield Found(
+                ObjectType.SCHEDULE, schedule.name, f"QUEUE({schedule.q_name}) is no local queue", f"DELETE {name}"
+            )
+        elif process not in given.processes:
+            found = f"PROCESS({process}) is not defined" if process else f"{schedule.q_name} has a blank PROCESS"
+            name = process or _related(schedule.q_name, ".PROCESS")
+            define = _define_process(given, name)
+            of_queue = "" if process else f"ALTER QLOCAL({_q(schedule.q_name)}) PROCESS({_q(name)})"
+            yield Found(ObjectType.SCHEDULE, schedule.name, found, "\n".join(filter(None, (define, of_queue))))
+        elif initiation_q not in given.queues:
+            what = alter if queue is None else f"ALTER QLOCAL({_q(queue.name)})"
+            found = f"INITQ({initiation_q}) is no local queue" if initiation_q else "INITQ is blank"
+            yield Found(ObjectType.SCHEDULE, schedule.name, found, f"{what} INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE)")
+        elif queue is not None and queue.is_shared and not given.queues[initiation_q].is_shared:
+            shared = _related(initiation_q, ".SHARED")
+            define = f"DEFINE QLOCAL({_q(shared)}) QSGDISP(SHARED)"
+            remedy = f"{define}\nALTER QLOCAL({_q(queue.name)}) INITQ({_q(shared)})"
+            yield Found(
+                ObjectType.SCHEDULE,
+                schedule.name,
+                f"{queue.name} is shared, and its INITQ({initiation_q}) is not",
+                remedy,
+            )
+
+
+def schedules_of_one_moment(given: Definitions) -> Iterator[Found]:
+    """Yields a schedule with a moment at which another, of an earlier name, starts the same."""
+    named = sorted(given.schedules.values(), key=lambda schedule: schedule.name)
+    for number, schedule in enumerate(named):
+        for other in named[:number]:
+            same = (schedule.q_name, schedule.process_name) == (other.q_name, other.process_name)
+            if same and (moment_ms := common_moment(schedule, other)):
+                found = (
+                    f"it and {other.name} both start {schedule.q_name or schedule.process_name} at {moment(moment_ms)}"
+                )
+                yield Found(ObjectType.SCHEDULE, schedule.name, found, f"DELETE SCHEDULE({_q(schedule.name)})")
+                break
+
+
+def schedule_in_a_skipped_hour(given: Definitions) -> Iterator[Found]:
+    """Yields schedules with a time that their zone skips when its clocks are set forward."""
+    for schedule in given.schedules.values():
+        if gap := skipped(schedule):
+            utc = f"ALTER SCHEDULE({_q(schedule.name)}) TIMEZONE(UTC)"
+            yield Found(ObjectType.SCHEDULE, schedule.name, f"CRON({schedule.cron}) {schedule.timezone}: {gap}", utc)
+
+
 RULES: dict[Rule, str] = {
     trigger_without_process: "Nothing starts: no trigger message is written while the process is not defined.",
     trigger_without_initiation_queue: "Nothing starts: there is no queue for the trigger message to go to.",
@@ -443,6 +503,11 @@ RULES: dict[Rule, str] = {
     " without WARM(YES) no modules are imported in advance.",
     spark_driver_open: "A program that reaches its ports runs code as its user, without a password. A cluster's"
     " own secret must be known to Spark on all of its machines.",
+    schedule_without_effect: "Each of its moments passes without a start.",
+    schedules_of_one_moment: "Two trigger messages are written at that moment, and the second program finds what the"
+    " first has left.",
+    schedule_in_a_skipped_hour: "On the day on which the clocks are set forward it starts at the end of the gap, with"
+    " whatever else begins then.",
 }
 
 

@@ -29,6 +29,9 @@ _DAY_RANGE = re.compile(r"(\*|\d|[a-z]{3})(?:-(\d|[a-z]{3}))?(?:/(\d))?\Z")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A line without a year repeats within 28 years; from here to there each of its dates has come.
 _CYCLE = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2029, 1, 1, tzinfo=UTC))
+# Years with the rules of today's zones.
+_YEAR = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC))
+_COMPARED = 400  # moments
 _SHIFT_S = 3 * 3600  # no zone's clocks are changed by more
 
 
@@ -73,6 +76,37 @@ def last_moments(schedule: Schedule, after_ms: int, until_ms: int, most: int) ->
         if start_ms == after_ms or len(found) == most:
             return list(found)
         span_ms *= 2
+
+
+def common_moment(one: Schedule, other: Schedule) -> int:
+    """Returns the first moment that two schedules have in common, of the first few hundred in some year; 0: none."""
+    moment_ms = round(_CYCLE[0].timestamp()) * 1000
+    rarer, denser = sorted((one, other), key=lambda each: -(next_moment(each, moment_ms) or 0))
+    for _ in range(_COMPARED):
+        after_ms = next_moment(rarer, moment_ms)
+        if after_ms is None:
+            return 0
+        moment_ms = after_ms
+        if next_moment(denser, moment_ms - 1) == moment_ms:
+            return moment_ms
+    return 0
+
+
+def skipped(schedule: Schedule) -> str:
+    """Returns the local times, for a person, that a zone skips and a crontab line names; blank where there are none."""
+    if not schedule.cron or (line := _line(schedule.cron)).by_hours:
+        return ""
+    zone = _zone(schedule.timezone)
+    for day in range(*(time.toordinal() for time in _YEAR)):
+        begin_s = round((datetime.fromordinal(day).replace(tzinfo=UTC) - _EPOCH).total_seconds())
+        before_s = _offset_s(begin_s, zone)
+        if _offset_s(begin_s + 86_400, zone) > before_s:
+            end_s = _change(begin_s, begin_s + 86_400, zone)
+            first, last = _EPOCH + timedelta(seconds=end_s + before_s), _local(end_s, zone)
+            local = _next_local(line, first - timedelta(seconds=1))
+            if local is not None and local < last:
+                return f"{first:%Y-%m-%d} has no {local:%H:%M}, its clocks go from {first:%H:%M} to {last:%H:%M}"
+    return ""
 
 
 def _moments(schedule: Schedule, after_ms: int, until_ms: int) -> Iterator[int]:
