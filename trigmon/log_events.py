@@ -63,6 +63,7 @@ EVENT_NAMES = {
     "run taken up": "run_adopted",
     "program started": "program_started",
     "program not started": "program_not_started",
+    "no spans are sent": "spans_not_sent",
     "program found running": "program_adopted",
     "program left running": "program_left",
     "program ended": "program_ended",

@@ -94,6 +94,7 @@ Mode = Annotated[int, BeforeValidator(_mode), PlainSerializer(lambda mode: f"{mo
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, AfterValidator(_loopback)]
 QmgrName = Annotated[str, AfterValidator(_qmgr_name)]
+HttpAddress = Annotated[str, Field(pattern=r"^https?://[!-~]+$")]
 GroupName = Annotated[str, AfterValidator(_group_name)]
 Schema = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_./%]{0,62}$")]
 User = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]

@@ -25,6 +25,7 @@ from trigmon.setting_values import (
     Bytes,
     ConnectionString,
     GroupName,
+    HttpAddress,
     Mode,
     QmgrName,
     Schema,
@@ -164,6 +165,12 @@ class MetricsSettings(_Section):
     max_queues: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
+class TracesSettings(_Section):
+    """Section ``traces``: where spans are sent."""
+
+    endpoint: HttpAddress | None
+
+
 class LogSettings(_Section):
     """Section ``log``: level and format."""
 
@@ -182,6 +189,7 @@ class Settings(_Section):
     connect: ConnectSettings
     runs: RunsSettings
     metrics: MetricsSettings
+    traces: TracesSettings
     log: LogSettings
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -327,9 +335,8 @@ def _worded(key: str, text: str) -> Any:
     kind = KEYS[key]
     if get_origin(kind) is list:
         return [word.strip() for word in text.split(",") if word.strip()]
-    if not text and type(None) in get_args(kind):
-        return None
-    return text if _is_text(key) else yaml12.scalar(text)
+    is_nothing = not text and type(None) in get_args(kind)
+    return None if is_nothing else text if _is_text(key) else yaml12.scalar(text)
 
 
 def _is_text(key: str) -> bool:
@@ -339,11 +346,8 @@ def _is_text(key: str) -> bool:
 
 def _is_a_slip(name: str) -> bool:
     """Returns whether a variable that is none of ours was meant to be: another section of ours, or a letter away."""
-    if not name.startswith("TRIGMON_"):
-        return False
-    if any(name.startswith(f"TRIGMON_{section.upper()}_") for section in Settings.model_fields):
-        return True
-    return bool(difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.9))
+    is_of_section = any(name.startswith(f"TRIGMON_{section.upper()}_") for section in Settings.model_fields)
+    return name.startswith("TRIGMON_") and (is_of_section or bool(difflib.get_close_matches(name, VARIABLES, 1, 0.9)))
 
 
 def _from_there(key: str, value: Any, directory: Path) -> Any:

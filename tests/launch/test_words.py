@@ -6,6 +6,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.launch.conftest import make_order
 from trigmon.launch.arguments import OF_ONE_RUN, environment, environment_words
@@ -161,7 +162,8 @@ def test_a_python_program_may_be_forked_from_a_warm_interpreter(order, tmp_path)
 
 
 def test_the_variables_that_each_run_has_for_itself_are_known(order):
-    assert set(OF_ONE_RUN) == {*environment(order()), "CREDENTIALS_DIRECTORY"}
+    assert set(OF_ONE_RUN) == {*environment(order()), "TRACEPARENT", "CREDENTIALS_DIRECTORY"}
+    assert environment(replace(order(), traceparent="00-a-b-01"))["TRACEPARENT"] == "00-a-b-01"
 
 
 def test_a_spark_job_has_no_virtual_environment_and_a_relative_one_is_refused():

@@ -6,6 +6,7 @@ from trigmon.launch.launch_plan import LaunchError
 from trigmon.monitor.child_process import Limits
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.run_starter import Starter
+from trigmon.monitor.run_traces import RunTraces
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
 from trigmon.mq.run import RunState
@@ -27,7 +28,7 @@ class Hindered:
 def planned(error):
     """The starter and its books, behind a run that could not be planned."""
     books = LedgerWriter(None, "I", "m")
-    starter = Starter(books, {int(ApplType.UNIX): Hindered(error)}, Limits(), "QM1", "")
+    starter = Starter(books, {int(ApplType.UNIX): Hindered(error)}, Limits(), "QM1", "", RunTraces("QM1"))
     record = recorded("1", TRIGGER, state=RunState.DUE, monitor="m", now_ms=5)
     assert starter.planned(record) is None
     return starter, books

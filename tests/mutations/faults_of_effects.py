@@ -67,8 +67,8 @@ def _at_end(control: TriggerControl, *outcomes: UnitOutcome):
 
 
 def _not_in_units(trigger):
-    def spoiled(situation, q_mgr_name, ids, unit_id=0, placed=0):
-        found = trigger(situation, q_mgr_name, ids, unit_id, placed)
+    def spoiled(situation, q_mgr_name, ids, unit_id=0, **named):
+        found = trigger(situation, q_mgr_name, ids, unit_id, **named)
         return without(found, SetDefinition) if unit_id else found
 
     return spoiled
@@ -151,9 +151,9 @@ def _room(rule):
 def _own_message_forgotten(trigger):
     """Of a queue that is its own initiation queue."""
 
-    def spoiled(s, q_mgr_name, ids, unit_id=0, placed=0):
+    def spoiled(s, q_mgr_name, ids, unit_id=0, placed=0, **named):
         own = s.happened is Happened.PUT and s.queue.definition.initiation_q_name == s.queue.definition.name
-        return trigger(s, q_mgr_name, ids, unit_id, placed - own)
+        return trigger(s, q_mgr_name, ids, unit_id, placed - own, **named)
 
     return spoiled
 

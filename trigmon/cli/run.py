@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from trigmon.cli.command import command, invocation
+
+if TYPE_CHECKING:
+    from trigmon.settings import Settings
 
 
 @command("run", "trigmon run\ntrigmon --qmgr QM2 run --no-monitor --data /srv/trigmon/QM2")
@@ -51,7 +56,7 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     options = MonitorOptions(
         initiation_q=given.initiation_q,
         limits=Limits(given.instances, given.time_limit_s, given.grace_s, given.max_runs),
-        grants=Grants.of(given.run_as_file, given.secrets_directory, given.environment),
+        grants=Grants.of(given.run_as_file, given.secrets_directory, _variables(settings)),
         data=settings.qmgr.data,
         stop_runs=given.stop_runs,
         class_archives=given.class_archives,
@@ -65,5 +70,14 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
             max_age_s=settings.connect.max_age_s,
             deadline_s=settings.connect.deadline_s,
         ),
+        traces=settings.traces.endpoint or "",
     )
     run_monitor(ours.qmgr, options)
+
+
+def _variables(settings: Settings) -> list[str]:
+    """Returns the variables that programs are given beside their own: those of the settings, and where spans go."""
+    from trigmon.mq.traceparent import ENDPOINT
+
+    endpoint = settings.traces.endpoint
+    return [*([f"{ENDPOINT}={endpoint}"] if endpoint else []), *settings.monitor.environment]

@@ -13,6 +13,7 @@ from trigmon.client import option_names, queue, reservation
 from trigmon.client.message import Message, Receipt
 from trigmon.client.option_names import Data, PutWords
 from trigmon.client.queue import Queue
+from trigmon.client.spans import trace_environment
 from trigmon.client.transport import Link
 from trigmon.mq.calls import (
     Backout,
@@ -63,6 +64,7 @@ class Connection:
         self._in_unit = False
         self._marked = False
         self._ahead: deque[tuple[int, list[Reply]]] = deque()
+        self.traces = trace_environment(os.environ)
         self.client_id = client_id
         self.q_mgr_name = transport.welcome.q_mgr_name
         self.server_version = transport.welcome.server_version

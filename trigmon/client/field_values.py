@@ -154,5 +154,6 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "put_appl_name": _text(MdError),
     "put_ms": _milliseconds,
     "appl_origin_data": _text(MdError),
+    "traceparent": _text(MdError),
 }
 """How each field of a descriptor is read that an application may set."""

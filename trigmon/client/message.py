@@ -88,6 +88,7 @@ class Message:
         offset: int
         msg_flags: int
         original_length: int
+        traceparent: str
 
     def __init__(self, got: WasGot) -> None:
         self._got = got

@@ -88,6 +88,7 @@ class PutWords(TypedDict, total=False):
     put_appl_name: str | None
     put_ms: int | None
     appl_origin_data: str | None
+    traceparent: str | None
     context: Opened | int | None
 
 

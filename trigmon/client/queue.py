@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from trigmon.client import option_names
+from msgspec.structs import replace
+
+from trigmon.client import option_names, spans
 from trigmon.client.field_values import whole
 from trigmon.client.message import Message, Receipt, receipt
 from trigmon.client.option_names import Data, GetWords, Match, PutWords
 from trigmon.client.reservation import Reservation, reserve
 from trigmon.mq.calls import Call, Close, Get, GetMany, Inquire, Put, PutMany, Reserve, Set
+from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import CloseOption, GetOption
 from trigmon.mq.errors import (
     BackedOut,
@@ -92,7 +95,7 @@ class Queue:
 
     def put(self, data: Data, **options: Unpack[PutWords]) -> Receipt:
         """Puts one message; text goes as UTF-8 with format MQSTR. Raises MQError: QFull, PutInhibited, ..."""
-        return put(self.connection, data, options, handle=self._checked())
+        return put(self.connection, data, options, handle=self._checked(), name=self.name)
 
     def put_many(self, bodies: Iterable[Data], **options: Unpack[PutWords]) -> list[bytes]:
         """Puts a message for each body, with the same options, and returns the message ids in order.
@@ -100,7 +103,7 @@ class Queue:
         A frame holds up to 256 bodies or 4 MB and is put whole or not at all. Under syncpoint all frames belong
         to the unit of work; outside it what was put before a refused frame stays put.
         """
-        return put_many(self.connection, bodies, options, handle=self._checked())
+        return put_many(self.connection, bodies, options, handle=self._checked(), name=self.name)
 
     def put_each(self, messages: Iterable[tuple[Data, PutWords]], **options: Unpack[PutWords]) -> list[bytes]:
         """Puts messages that have options of their own beside those of all, and returns their ids in order.
@@ -109,7 +112,7 @@ class Queue:
         some behind it may be in the unit of work as well as those before it. Outside syncpoint each waits for the one
         before it, and what was put before a refused one stays put.
         """
-        return put_each(self.connection, messages, options, handle=self._checked())
+        return put_each(self.connection, messages, options, handle=self._checked(), name=self.name)
 
     def get(
         self,
@@ -176,6 +179,10 @@ class Queue:
         lost and made again (``reconnect_s``). With ``wait_interval_ms``
         the end is where nothing came for so long.
         """
+        messages, connection = self._drained(batch, wait_interval_ms), self.connection
+        return spans.followed(connection.traces, self.name, messages) if spans.are_on(connection.traces) else messages
+
+    def _drained(self, batch: int, wait_interval_ms: int | None) -> Generator[Message, None, None]:
         connection = self.connection
         while True:
             try:
@@ -268,18 +275,42 @@ class Queue:
         return self.connection.ask(call, kind, is_sound=True)
 
 
-def put(connection: Connection, data: Data, options: PutWords, *, handle: int = 0, q_name: str = "") -> Receipt:
-    """Puts one message through a handle, or to a queue by name; returns its receipt."""
-    return receipt(connection.ask(_put(connection, data, options, handle, q_name), WasPut, is_sound=bool(handle)))
+def put(
+    connection: Connection, data: Data, options: PutWords, *, handle: int = 0, q_name: str = "", name: str = ""
+) -> Receipt:
+    """Puts one message through a handle, to the queue ``name``, or to a queue by name; returns its receipt."""
+    call = _put(connection, data, options, handle, q_name)
+    if not spans.are_on(connection.traces):
+        return receipt(connection.ask(call, WasPut, is_sound=bool(handle)))
+    with spans.putting(connection.traces, q_name or name) as traceparent:
+        call = replace(call, descriptor=_within(call.descriptor, traceparent))
+        return receipt(connection.ask(call, WasPut, is_sound=bool(handle)))
+
+
+def _within(descriptor: MessageDescriptor, traceparent: str) -> MessageDescriptor:
+    """Returns a descriptor with this traceparent, unless the application gave one."""
+    return replace(descriptor, traceparent=traceparent) if traceparent and not descriptor.traceparent else descriptor
+
+
+@contextmanager
+def _traced(connection: Connection, q_name: str) -> Iterator[str]:
+    """Yields the traceparent of the puts in the block, which have one span; "" where there is none."""
+    if not spans.are_on(connection.traces):
+        yield ""
+        return
+    with spans.putting(connection.traces, q_name) as traceparent:
+        yield traceparent
 
 
 def put_each(
-    connection: Connection, messages: Iterable[tuple[Data, PutWords]], options: PutWords, *, handle: int
+    connection: Connection, messages: Iterable[tuple[Data, PutWords]], options: PutWords, *, handle: int, name: str
 ) -> list[bytes]:
     """Puts messages, each with options of its own, through a handle; returns their ids."""
-    calls = (_put(connection, data, {**options, **own}, handle) for data, own in messages)
     is_unit = bool(option_names.put_parts(options, False)[1] & option_names.SYNCPOINT)
-    replies = connection.pipeline(calls, window=AHEAD if is_unit else 1)
+    with _traced(connection, name) as traceparent:
+        puts = (_put(connection, data, {**options, **own}, handle) for data, own in messages)
+        calls = (replace(put, descriptor=_within(put.descriptor, traceparent)) if traceparent else put for put in puts)
+        replies = connection.pipeline(calls, window=AHEAD if is_unit else 1)
     return [reply.msg_id for reply in replies if isinstance(reply, WasPut)]
 
 
@@ -297,18 +328,28 @@ def _put(connection: Connection, data: Data, options: PutWords, handle: int, q_n
 
 
 def put_many(
-    connection: Connection, bodies: Iterable[Data], options: PutWords, *, handle: int = 0, q_name: str = ""
+    connection: Connection,
+    bodies: Iterable[Data],
+    options: PutWords,
+    *,
+    handle: int = 0,
+    q_name: str = "",
+    name: str = "",
 ) -> list[bytes]:
     """Puts many messages through a handle, or to a queue by name."""
-    descriptors = {is_text: option_names.put_parts(options, is_text) for is_text in (False, True)}
-    bits = descriptors[False][1]
+    parts = {is_text: option_names.put_parts(options, is_text) for is_text in (False, True)}
+    bits = parts[False][1]
     unit = connection.unit if bits & option_names.SYNCPOINT else 0
-    calls = (
-        PutMany(bodies=chunk, handle=handle, q_name=q_name, descriptor=descriptors[is_text][0], options=bits, unit=unit)
-        for is_text, chunk in _chunks(bodies, min(FRAME_BYTES, connection.largest_call))
-    )
-    # Under syncpoint the unit stands or falls together, so the next frame need not wait for the last one's reply.
-    replies = connection.pipeline(calls, window=AHEAD if unit else 1)
+    with _traced(connection, q_name or name) as traceparent:
+        descriptors = {is_text: _within(descriptor, traceparent) for is_text, (descriptor, _) in parts.items()}
+        calls = (
+            PutMany(
+                bodies=chunk, handle=handle, q_name=q_name, descriptor=descriptors[is_text], options=bits, unit=unit
+            )
+            for is_text, chunk in _chunks(bodies, min(FRAME_BYTES, connection.largest_call))
+        )
+        # Under syncpoint the unit stands or falls together, so the next frame need not wait for the last one's reply.
+        replies = connection.pipeline(calls, window=AHEAD if unit else 1)
     return [msg_id for reply in replies if isinstance(reply, WerePut) for msg_id in reply.msg_ids]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from trigmon.launch.launch_plan import LaunchError, Order
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import control_character, pack_tmc2
+from trigmon.mq.traceparent import TRACEPARENT
 from trigmon.rules.runs import check_program, check_spark
 from trigmon.rules.runs.code_words import PLACEHOLDER
 
@@ -24,6 +25,7 @@ OF_ONE_RUN = (
     "TRIGMON_OCCASION",
     "TRIGMON_RUN",
     "TRIGMON_TMC",
+    TRACEPARENT,
     "CREDENTIALS_DIRECTORY",
 )
 """The variables that each run has for itself: those of :func:`environment`, and the keeper's."""
@@ -91,9 +93,10 @@ def check_characters(order: Order) -> None:
 
 
 def environment(order: Order) -> dict[str, str]:
-    """Returns the variables ``TRIGMON_...`` by which a program learns why it was started."""
+    """Returns the variables ``TRIGMON_...`` by which a program learns why it was started, and TRACEPARENT."""
     trigger = order.trigger
-    return {
+    traced = {TRACEPARENT: order.traceparent} if order.traceparent else {}
+    return traced | {
         "TRIGMON_QMGR": order.address or order.q_mgr_name,
         "TRIGMON_QNAME": trigger.q_name,
         "TRIGMON_PROCESS": trigger.process_name,

@@ -16,6 +16,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     ``address`` is what the started program connects to (a queue manager's name, or an address with a colon).
     ``occasion`` is the number of the trigger condition that fired ("" when the trigger message does not name one).
+    ``triggered_ms`` is when the trigger message was written, 0 where that is not known. ``put_traceparent`` is the span
+    of the put that fired, ``traceparent`` the one that the program belongs to, both "" for none.
     """
 
     run_id: str
@@ -24,6 +26,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     process: Process
     address: str = ""
     occasion: str = ""
+    triggered_ms: int = 0
+    put_traceparent: str = ""
+    traceparent: str = ""
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from trigmon.monitor.output_cleanup import Sweeper
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.reconnection import Link, LinkDown
 from trigmon.monitor.registration import Registration
+from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.spark_servers.server_manager import Servers
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 from trigmon.monitor.watcher import Watcher
@@ -47,7 +48,7 @@ class MonitorOptions(msgspec.Struct, frozen=True, kw_only=True):
     manager's data directory (runs' output goes below it). Programs run on when the monitor ends, and the next monitor
     finds them; with ``stop_runs`` they are ended, unless the monitor ends because the process that started it has
     died. ``launcher`` is what programs are started as; ``class_archives`` is whether Spark jobs may have archives of
-    classes made, ``connect`` holds the settings of its Spark Connect servers.
+    classes made, ``connect`` holds the settings of its Spark Connect servers, ``traces`` is where spans are sent.
     """
 
     initiation_q: str = DEFAULT_INITIATION_Q
@@ -58,6 +59,7 @@ class MonitorOptions(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str = protocol.PROCESS
     class_archives: bool = True
     connect: Serving = Serving()
+    traces: str = ""
 
 
 DEFAULTS = MonitorOptions()
@@ -123,6 +125,7 @@ class Monitor:
             self._keepers,
             options.limits,
             warm,
+            RunTraces(q_mgr, options.traces),
             q_mgr_name=q_mgr,
             address=given,
         )

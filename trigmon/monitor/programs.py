@@ -26,6 +26,7 @@ from trigmon.monitor.run_results import RunResults
 from trigmon.monitor.run_resumption import RunResumption
 from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.run_termination import RunTermination
+from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.spark_servers.progress_poller import ProgressPoller
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 from trigmon.mq.attributes import Process
@@ -47,6 +48,7 @@ class Programs:
         keepers: Keepers,
         limits: Limits,
         warm: SessionAdmission,
+        traces: RunTraces,
         *,
         q_mgr_name: str,
         address: str = "",
@@ -58,13 +60,13 @@ class Programs:
         self.limits = limits
         self._ledger = ledger
         self._children = ChildTable()
-        self._starter = Starter(ledger, launchers, limits, q_mgr_name, address)
+        self._starter = Starter(ledger, launchers, limits, q_mgr_name, address, traces)
         self._termination = RunTermination(self._children, ledger, self._starter, warm, limits)
         self._requests = LaunchRequests(keepers, self._children, self._starter, warm, limits, runs_directory)
         resumption = RunResumption(self._children, self._requests, self._termination, launchers)
         self._poller = ProgressPoller(self.wake)
         results = RunResults(
-            self._children, ledger, self._starter, warm, self._requests, resumption, self._poller, launchers
+            self._children, ledger, self._starter, warm, self._requests, resumption, self._poller, launchers, traces
         )
         recovery = RunRecovery(self._children, self._requests, results)
         self._reaper = Reaper(

@@ -21,6 +21,7 @@ from trigmon.monitor.launch_requests import LaunchRequests
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.run_resumption import RunResumption
 from trigmon.monitor.run_starter import Starter
+from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.spark_servers.progress_poller import ProgressPoller
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 from trigmon.mq.enums import ApplType
@@ -47,6 +48,7 @@ class RunResults:
         resumption: RunResumption,
         poller: ProgressPoller,
         launchers: Mapping[int, Launcher],
+        traces: RunTraces,
     ) -> None:
         self._children = children
         self._ledger = ledger
@@ -56,6 +58,7 @@ class RunResults:
         self._resumption = resumption
         self._poller = poller
         self._launchers = launchers
+        self._traces = traces
 
     def record_progress(self) -> None:
         """Records how far the applications of programs are."""
@@ -67,6 +70,8 @@ class RunResults:
         """Records that a program has started, as its keeper reports it."""
         argv = child.plan.argv if child.plan else []
         self.record_process(child, message["pid"], message["start_ms"], argv)
+        if child.directory == child.base:
+            self._traces.started(child.order, message["start_ms"])
         program = argv[0] if argv else ""
         log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=program)
 
@@ -99,6 +104,8 @@ class RunResults:
         begun: RunFields = (
             {} if child.pid else run_changes.started(message["pid"], message["start_ms"], directory=str(child.base))
         )
+        if begun:
+            self._traces.started(child.order, message["start_ms"])
         child.pid = message["pid"]
         was_stopped = by in (protocol.STOPPED, protocol.KEEPER_ENDED, protocol.CANCELLED)
         reported, unknown, _ = self._launcher_fields(child)
@@ -107,6 +114,10 @@ class RunResults:
         if unknown:
             fields |= run_changes.unknown(f"{fields['why']}; {unknown}", tail, message["end_ms"])
         self._close(child, begun | reported | fields)
+        has_failed = message["status"] != 0 and not was_stopped
+        self._traces.ended(
+            child.order, message["start_ms"], message["end_ms"], str(fields["why"]) if has_failed else ""
+        )
         if (launcher := self._launchers.get(child.trigger.appl_type)) is not None:
             launcher.tend()
 

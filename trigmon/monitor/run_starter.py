@@ -15,6 +15,7 @@ from trigmon.monitor import run_changes
 from trigmon.monitor.child_process import Limits, now_ms
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.reconnection import LinkDown
+from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.trigger_plan import process_for, startable
 from trigmon.mq.attributes import Process
 from trigmon.mq.calls import Caps
@@ -30,7 +31,13 @@ class Starter:
     """Plans the runs of one monitor. ``address`` is what started programs connect to ("": the queue manager's name)."""
 
     def __init__(
-        self, ledger: LedgerWriter, launchers: Mapping[int, Launcher], limits: Limits, q_mgr_name: str, address: str
+        self,
+        ledger: LedgerWriter,
+        launchers: Mapping[int, Launcher],
+        limits: Limits,
+        q_mgr_name: str,
+        address: str,
+        traces: RunTraces,
     ) -> None:
         self.caps = Caps(limits.instances, limits.runs)
         self.waiting = 0
@@ -38,6 +45,7 @@ class Starter:
         self._launchers = launchers
         self._q_mgr_name = q_mgr_name
         self._address = address
+        self._traces = traces
         self._ask_at: float | None = 0.0
 
     # -- which ----------------------------------------------------------------------------------------------
@@ -103,6 +111,9 @@ class Starter:
             process=process_for(run.trigger, run.origin.process or None),
             address=self._address,
             occasion=run.origin.occasion,
+            triggered_ms=run.origin.triggered_ms,
+            put_traceparent=run.origin.traceparent,
+            traceparent=self._traces.of_program(run),
         )
 
     def expected(self, process: Process) -> LaunchPlan:

@@ -36,7 +36,10 @@ FORMAT_MD_EXTENSION = "MQHMDE"
 
 
 class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """MQMD: every field under its snake_case name, with MQMD_DEFAULT's values."""
+    """MQMD: every field under its snake_case name, with MQMD_DEFAULT's values; and behind them one of our own.
+
+    ``traceparent`` is the span that put the message (:mod:`trigmon.mq.traceparent`), blank for none.
+    """
 
     report: int = 0
     msg_type: int = MsgType.DATAGRAM.value
@@ -64,6 +67,7 @@ class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=Tr
     offset: int = 0
     msg_flags: int = MsgFlag.NONE.value
     original_length: int = -1
+    traceparent: str = ""
 
 
 def padded_id(value: bytes | str) -> bytes:

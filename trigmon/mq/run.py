@@ -93,6 +93,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     process: dict[str, Any] | UnsetType | None = UNSET
     recorded_ms: int = 0  # when the trigger message was taken
     triggered_ms: int = 0  # when the queue manager wrote it; 0 where a program did
+    traceparent: str = ""  # the span of the put that fired, by W3C Trace Context; blank where it had none
     repeats: str = ""  # the run whose trigger message was put once more for this one
     attempt: int = 1  # which try of the same trigger message this is (queue manager, where it is a further one)
     retries: str = ""  # the queue manager: the run before it in the row of tries
@@ -176,6 +177,7 @@ class RunFields(TypedDict, total=False):
     process: dict[str, Any] | None
     recorded_ms: int
     triggered_ms: int
+    traceparent: str
     repeats: str
     attempt: int
     retries: str

@@ -71,6 +71,7 @@ GIVEN: dict[str, Reader[Any]] = {
     "put_appl_type": appl_type,
     "put_appl_name": text,
     "appl_origin_data": text,
+    "traceparent": text,
 }
 """The descriptor fields of a put."""
 

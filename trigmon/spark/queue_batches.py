@@ -30,6 +30,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trigmon.client import spans
 from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
@@ -95,11 +96,14 @@ def batches(
         source = Source(spark, where, opened.q_name, options or {}, schema)
         search = Search(max_rows, attempts)
         parting = Parting(connection, whole_groups=groups, refuse=refuse)
-        line = Line(opened.q_name, is_wanted=shows_progress)
+        line, began_ns = Line(opened.q_name, is_wanted=shows_progress), time.time_ns()
+        made = Batches(connection, opened, source, who, search, parting, max_bytes, groups, wait_interval_ms, line)
         try:
-            yield Batches(connection, opened, source, who, search, parting, max_bytes, groups, wait_interval_ms, line)
+            yield made
         finally:
             line.end()
+            if spans.are_on(connection.traces):
+                spans.drained(connection.traces, opened.q_name, began_ns, made.rows)
 
 
 class Batches:

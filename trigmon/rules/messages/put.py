@@ -110,12 +110,13 @@ def is_for(plan: PutPlan, call: Put | PutMany, facts: Facts, queue: QueueFacts) 
 
 
 def described(plan: PutPlan, given: MessageDescriptor, msg_id: bytes, now: int) -> MessageDescriptor:
-    """Returns the descriptor that the plan has, with the ids and the time of one put; ``msg_id`` is the new one."""
+    """Returns the descriptor that the plan has, with the ids, time and span of one put; ``msg_id`` is the new one."""
     return replace(
         plan.descriptor,
         msg_id=msg_id if given.msg_id == NO_ID or plan.options & _NEW_MSG_ID else given.msg_id,
         correl_id=msg_id if plan.options & _NEW_CORREL_ID else given.correl_id,
         put_ms=now,
+        traceparent=given.traceparent,
     )
 
 
@@ -263,7 +264,9 @@ def _placed(
     priority = min(added[0].descriptor.priority, facts.q_mgr.max_priority)
     # A shared queue is judged when what was put is committed, by each member behind the call that does it.
     if queue.shared is None:
-        effects = trigger(put_situation(facts, queue, priority, now, len(added)), facts.q_mgr.name, ids, unit_id)
+        situation = put_situation(facts, queue, priority, now, len(added))
+        traceparent = added[0].descriptor.traceparent
+        effects = trigger(situation, facts.q_mgr.name, ids, unit_id, traceparent=traceparent)
     else:
         effects = NO_EFFECTS
     if unit_id:

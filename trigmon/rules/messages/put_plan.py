@@ -45,6 +45,7 @@ from trigmon.mq.errors import (
     PutInhibited,
 )
 from trigmon.mq.reasons import Reason
+from trigmon.mq.traceparent import is_traceparent
 from trigmon.rules.messages.context import BLANK, CONTEXT_WAYS, NO_CONTEXT, ORDINARY_WAYS
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.logical_put import LOGICAL_ORDER
@@ -111,10 +112,12 @@ def put_plan(call: Put | PutMany, facts: Facts) -> tuple[QueueFacts, PutPlan]:
 
 
 def without_ids(descriptor: MessageDescriptor) -> MessageDescriptor:
-    """Returns the descriptor without MsgId and CorrelId; unchanged where one of them is no id."""
+    """Returns the descriptor without MsgId, CorrelId and traceparent; unchanged where one of them has not its form."""
     if len(descriptor.msg_id) != ID_LENGTH or len(descriptor.correl_id) != ID_LENGTH:
         return descriptor
-    return replace(descriptor, msg_id=NO_ID, correl_id=NO_ID)
+    if descriptor.traceparent and not is_traceparent(descriptor.traceparent):
+        return descriptor
+    return replace(descriptor, msg_id=NO_ID, correl_id=NO_ID, traceparent="")
 
 
 Named = LocalQueue | AliasQueue | RemoteQueue
@@ -157,6 +160,8 @@ def check_descriptor(descriptor: MessageDescriptor) -> None:
         raise PersistenceError(f"persistence {descriptor.persistence}")
     if descriptor.expiry != EXPIRY_UNLIMITED and not 0 < descriptor.expiry <= LARGEST_LONG:
         raise ExpiryError(f"expiry {descriptor.expiry}: tenths of a second above 0, or -1 for none")
+    if descriptor.traceparent and not is_traceparent(descriptor.traceparent):
+        raise MdError(f"traceparent {descriptor.traceparent!r}: 00-TRACE-SPAN-FLAGS of W3C Trace Context")
     kind = descriptor.msg_type
     if kind != _DATAGRAM and kind not in (1, 2, 4) and not 65_536 <= kind <= 999_999_999:
         raise MsgTypeError(f"msg_type {kind}")

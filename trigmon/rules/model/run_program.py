@@ -30,6 +30,7 @@ FIXED = (
         "triggered_ms",
         "schedule",
         "moment_ms",
+        "traceparent",
     ),
     *("repeats", "attempt", "retries", "joins", "cancelled_by", "cancelled_ms", "cancel_reason"),
 )

@@ -35,6 +35,7 @@ _KEPT = (
     *TriggerMessage.__struct_fields__,
     "occasion",
     "verdict",
+    "traceparent",
     "initiation_q",
     "monitor",
     "host",

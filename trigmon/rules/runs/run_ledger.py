@@ -177,7 +177,9 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
         raise CommandFailed(f"RUN({call.run_id}) cannot be repeated: {why}")
     data = pack_tm(as_defined(trigger, facts.process))
     by = who(facts.connection)
-    descriptor = trigger_descriptor(0, facts.q_mgr.name, ids.msg_id(ids.message()), now, run.origin.occasion)
+    descriptor = trigger_descriptor(
+        0, facts.q_mgr.name, ids.msg_id(ids.message()), now, run.origin.occasion, run.origin.traceparent
+    )
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
     delivery = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
@@ -215,14 +217,19 @@ def repeated(descriptor: MessageDescriptor) -> str:
 
 
 def cause_of(descriptor: MessageDescriptor) -> RunFields:
-    """Returns why the run of a trigger message is there, and since when: what it repeats, the condition that held.
+    """Returns why the run of a trigger message is there, and since when: what it repeats, the condition, the put.
 
     trigmon writes the condition into ApplOriginData, which IBM MQ leaves blank.
     """
     if not is_the_queue_managers(descriptor):
-        return {"repeats": "", "occasion": "", "triggered_ms": 0}
+        return {"repeats": "", "occasion": "", "triggered_ms": 0, "traceparent": ""}
     occasion = descriptor.appl_origin_data.strip()
-    fields: RunFields = {"repeats": repeated(descriptor), "occasion": occasion, "triggered_ms": descriptor.put_ms}
+    fields: RunFields = {
+        "repeats": repeated(descriptor),
+        "occasion": occasion,
+        "triggered_ms": descriptor.put_ms,
+        "traceparent": descriptor.traceparent,
+    }
     if descriptor.correl_id.startswith(MOMENT):
         moment_ms = int(descriptor.correl_id.removeprefix(MOMENT).rstrip(b"\0"))
         fields |= {"schedule": descriptor.reply_to_q, "moment_ms": moment_ms}

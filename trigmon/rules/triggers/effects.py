@@ -74,10 +74,13 @@ MOMENT = b"MOMENT "
 """What CorrelId begins with in the trigger message of a schedule; its moment follows, in ms since 1970."""
 
 
-def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, occasion: str) -> MessageDescriptor:
+def trigger_descriptor(
+    priority: int, q_mgr_name: str, msg_id: bytes, now: int, occasion: str, traceparent: str = ""
+) -> MessageDescriptor:
     """Returns the MQMD of a trigger message: not persistent, never expiring, by the queue manager.
 
-    ApplOriginData, four characters that IBM leaves blank here, names the occasion that fired.
+    ApplOriginData, four characters that IBM leaves blank here, names the occasion that fired. ``traceparent`` is that
+    of the put that fired.
     """
     return MessageDescriptor(
         coded_char_set_id=CCSID_UTF8,
@@ -91,6 +94,7 @@ def trigger_descriptor(priority: int, q_mgr_name: str, msg_id: bytes, now: int, 
         put_appl_name=q_mgr_name[:28],
         put_ms=now,
         appl_origin_data=occasion,
+        traceparent=traceparent,
     )
 
 
@@ -109,8 +113,13 @@ def _of_moment(descriptor: MessageDescriptor, situation: Situation) -> MessageDe
     )
 
 
-def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0) -> Effects:
-    """Judges, and returns what follows. ``placed`` counts trigger messages this call already put on the same queue."""
+def trigger(
+    situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, placed: int = 0, traceparent: str = ""
+) -> Effects:
+    """Judges, and returns what follows. ``placed`` counts trigger messages this call already put on the same queue.
+
+    ``traceparent`` is that of the put that is judged, blank where it has none or something else happened.
+    """
     if situation.happened is Happened.PUT and situation.queue.definition.trigger_control is TriggerControl.OFF:
         return Effects(judged=(Judged(situation, None),))  # both occasions of a put require condition 9
     if situation.queue.shared is not None:
@@ -127,7 +136,9 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
         placed += situation.arriving  # what is being put lies on it as well
     due = situation.due if situation.happened is Happened.MONITOR_OPENED else 1
     for number in range(due):
-        written = _written(situation, initiation, verdict.occasion, q_mgr_name, ids, unit_id, placed + number)
+        written = _written(
+            situation, initiation, verdict.occasion, q_mgr_name, ids, unit_id, placed + number, traceparent
+        )
         if isinstance(written, AddMessage):
             changes.append(written)
         else:
@@ -145,7 +156,14 @@ def trigger(situation: Situation, q_mgr_name: str, ids: Ids, unit_id: int = 0, p
 
 
 def _written(
-    situation: Situation, to: LocalQueue, occasion: str, q_mgr_name: str, ids: Ids, unit_id: int, placed: int
+    situation: Situation,
+    to: LocalQueue,
+    occasion: str,
+    q_mgr_name: str,
+    ids: Ids,
+    unit_id: int,
+    placed: int,
+    traceparent: str,
 ) -> AddMessage | DeadLetter:
     """Writes one trigger message, on its initiation queue, or to the dead-letter queue where that cannot take it."""
     assert situation.initiation is not None
@@ -162,7 +180,9 @@ def _written(
             on_backout=on_backout,
         )
     number = ids.message()
-    descriptor = trigger_descriptor(to.def_priority, q_mgr_name, ids.msg_id(number), situation.now, occasion)
+    descriptor = trigger_descriptor(
+        to.def_priority, q_mgr_name, ids.msg_id(number), situation.now, occasion, traceparent
+    )
     descriptor = _of_moment(descriptor, situation)
     return AddMessage(
         q_name=to.name,
