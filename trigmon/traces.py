@@ -61,7 +61,11 @@ class SpanExporter:
         provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
         provider.add_span_processor(self._processor)
         self.tracer = provider.get_tracer(SCOPE)
-        atexit.register(self.flush)
+        self._process = os.getpid()
+        self._is_ending, self._is_flushed = threading.Event(), threading.Event()
+        # It is there from the beginning: at its end a process of Python 3.12 starts no thread any more.
+        threading.Thread(target=self._flush, name="trigmon spans", daemon=True).start()
+        atexit.register(self.end)
 
     def span(
         self,
@@ -84,8 +88,13 @@ class SpanExporter:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end(max(start_ms, end_ms) * _NS)
 
-    def flush(self, at_most_s: float = AT_END_S) -> None:
-        """Sends what was not sent yet, and waits for that as long at most."""
-        sending = threading.Thread(target=self._processor.force_flush, daemon=True)
-        sending.start()
-        sending.join(at_most_s)
+    def end(self) -> None:
+        """Sends what was not sent yet, and waits for that for AT_END_S at most; in a forked process it does nothing."""
+        if os.getpid() == self._process:
+            self._is_ending.set()
+            self._is_flushed.wait(AT_END_S)
+
+    def _flush(self) -> None:
+        self._is_ending.wait()
+        self._processor.force_flush()
+        self._is_flushed.set()
