@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules import test_schedule_starts
 from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
 from trigmon.mq.calls import Alter, Close, Controls, Display, Get, LostServer, Pause, Put, QueueStatus, Resume, Status
@@ -363,6 +364,7 @@ SHOWN_BY = {
     "nearly_full": test_a_queue_that_is_nearly_full,
     "disk_near": test_a_disk_that_is_near_its_reserve,
     "paused": test_what_a_person_paused,
+    "not_started": test_schedule_starts.test_a_moment_that_started_nothing_needs_attention_until_one_starts,
 }
 """By kind the test that shows it come and go; ``database`` needs one: tests/console/web/test_web_restart.py."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trigmon.mq.calls import Display, Open, Pause, Resume, RunSchedule
+from trigmon.mq.calls import Display, Open, Pause, Resume, RunSchedule, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
@@ -283,3 +283,18 @@ def test_a_schedule_of_a_queue_that_is_gone_says_so():
         mq.mqsc("DELETE QLOCAL(Q)")
         mq.advance(HOUR)
         assert row(mq)["why_not"] == "QLOCAL(Q) is not defined"
+
+
+def test_a_moment_that_started_nothing_needs_attention_until_one_starts():
+    def findings() -> list[tuple[str, str]]:
+        found = mq._command(Status()).values["attention"]
+        return [(each["kind"], each["name"]) for each in found if each["what"] == "schedule"]
+
+    with InMemory() as mq:
+        with_schedule(mq, every=HOUR // 1000, queue="Q")
+        mq.mqsc("DELETE PROCESS(P)")
+        mq.advance(HOUR)
+        assert findings() == [("not_started", "S")]
+        mq.mqsc("DEFINE PROCESS(P) APPLICID('python total.py')")
+        mq.advance(HOUR)
+        assert findings() == []
