@@ -211,6 +211,7 @@ CONTENT = [
         ),
     ),
     Fault("message: at the priority of the triggered queue", _described(priority=7)),
+    Fault("message: without the traceparent of the put", _described(traceparent="")),
     Fault(
         "message: expires", afterwards(lambda found, s: with_message(found, lambda c: replace(c, expires_ms=s.now + 1)))
     ),
