@@ -26,7 +26,7 @@ BUSY = replace(
     runs_held=123,
     runs_ok=123_456,
     runs_failed=12_345,
-    disk_free_bytes=52_000_000_000,
+    disk_free_bytes=52 << 30,
 )
 
 
