@@ -259,6 +259,8 @@ def test_a_key_on_a_finding_about_a_spark_server_says_that_it_does_nothing(share
     async def act(it):
         server = Attention("spark_server", "local[2]", "it ended", "look", what="server")
         reading, it.app.read = it.app.read, nothing
+        while it.app._is_reading:  # one that began before would show what there is
+            await it.pilot.pause(0.01)
         it.app.overview = replace(it.app.overview, attention=[server])
         it.app._show()
         it.app.query_one("#attention").focus()
@@ -433,7 +435,7 @@ def test_a_thousand_queues_are_read_with_as_few_calls_as_their_pages(daemon):
         await it.until(lambda: any(isinstance(call, Status) for call in calls))
         await it.until(lambda: not it.app._is_reading)
         readings = sum(isinstance(call, Status) for call in calls)
-        assert len(calls) <= 10 * readings
+        assert len(calls) <= 10 * (readings + 1)  # one had begun before they were counted
 
     console(one, act)
 
