@@ -91,7 +91,11 @@ class World:
             self.store = SqliteStore(self.directory)
         else:
             self.store = PostgresStore(place(self.directory))
-        self.qm = QueueManager("QM1", self.store, self.clock, self.telling, self._puts_allowed)
+        self.qm = self.manager()
+
+    def manager(self) -> QueueManager:
+        """Returns a queue manager that has the store."""
+        return QueueManager("QM1", self.store, self.clock, self.telling, self._puts_allowed)
 
     def end(self) -> None:
         """Stops it in order; it is not started again."""

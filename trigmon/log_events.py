@@ -17,6 +17,8 @@ EVENT_NAMES = {
     "another process took over; nothing of the last calls was done": "taken_over",
     "the store failed; what became of the last calls is unknown": "store_failed",
     "the store was damaged": "store_damaged",
+    "the journal is not archived": "journal_not_archived",
+    "the journal is archived again": "journal_archived",
     "objects made from definition files": "objects_defined",
     "puts are allowed again": "puts_allowed",
     "puts are refused: the disk is nearly full": "puts_refused",

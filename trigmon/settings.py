@@ -99,6 +99,8 @@ class StoreSettings(_Section):
     """Section ``store``: where messages lie, and what the disk must keep free."""
 
     disk_reserve: Bytes
+    journal_archive: str | None
+    journal_archive_days: Annotated[float, Field(gt=0, le=36_500)] | None
     postgres: ConnectionString | None
     postgres_schema: Schema | None
     accept_loss: bool
@@ -220,7 +222,8 @@ KEYS: dict[str, Any] = {
 }
 """Every ``section.key`` and the type of its value."""
 
-PATHS = {"qmgr.data", "qmgr.definitions", "monitor.run_as_file", "monitor.secrets_directory", "metrics.textfile"}
+PATHS = {"qmgr.data", "qmgr.definitions", "store.journal_archive", "metrics.textfile"}
+PATHS |= {"monitor.run_as_file", "monitor.secrets_directory"}
 """Keys whose relative paths are meant from the file they stand in."""
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from trigmon.journal.entries import FORMS, Entries, SetMeta, UnknownEntryError, changes_in
+from trigmon.journal.entries import FORMS, Entries, RecoverStore, SetMeta, UnknownEntryError, changes_in
 from trigmon.mq.attributes import LocalQueue, Process
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
+from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Cause, Paused
 from trigmon.rules.model.stored_messages import StoredMessage
@@ -29,7 +29,7 @@ def back(*changes):
 
 
 def test_the_list_is_that_of_the_changes_which_are_written_to_rows():
-    assert set(FORMS) == {*WRITE, SetMeta}
+    assert set(FORMS) == {*WRITE, SetMeta, RecoverStore}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,7 @@ def test_the_list_is_that_of_the_changes_which_are_written_to_rows():
         c.DropPause("queue", "Q"),
         c.SetReservation(Reservation(4, "Q", "JOB")),
         SetMeta("own_time", "{}"),
+        RecoverStore("QM1", 1000, (Decided("client", 3, 17),)),
     ],
     ids=lambda change: type(change).__name__,
 )

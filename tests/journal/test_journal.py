@@ -21,7 +21,7 @@ def disk():
 
 
 def opened(tmp_path):
-    return Journal(VfsJournalFile(tmp_path / "qm.db", VFS.name), itertools.count(1).__next__)
+    return Journal(VfsJournalFile(tmp_path / "qm.db", VFS.name), itertools.count(1).__next__, lambda: 0)
 
 
 def write(journal, text="x", is_synced=True):

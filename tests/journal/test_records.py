@@ -5,14 +5,30 @@ from zlib import crc32
 import pytest
 
 from trigmon.journal import journal as records
-from trigmon.journal.journal import HEADER_SIZE, NO_HEADER, UnknownVersionError, header, record, records_in, tail_of
+from trigmon.journal.journal import (
+    HEADER_SIZE,
+    NO_HEADER,
+    VERSION,
+    Record,
+    UnknownVersionError,
+    header,
+    journal_of,
+    packed,
+    records_in,
+    tail_of,
+)
 
 SALT = 0xDEADBEEF
 
 
 def journal(*numbers, durable=0, salt=SALT):
-    entries = (b"entries of %d" % number * 5 for number in numbers)
-    return header(salt) + b"".join(record(n, durable, e, salt) for n, e in zip(numbers, entries, strict=True))
+    return journal_of(
+        (Record(number, durable, number * 1000, b"entries of %d" % number * 5) for number in numbers), salt
+    )
+
+
+def record(number, durable, entries, salt):
+    return packed(Record(number, durable, 0, entries), salt)
 
 
 def numbers(data):
@@ -20,9 +36,9 @@ def numbers(data):
 
 
 def test_records_are_read_as_they_were_written():
-    assert [(r.number, r.durable, r.entries) for r in records_in(journal(7, 8, durable=6))] == [
-        (7, 6, b"entries of 7" * 5),
-        (8, 6, b"entries of 8" * 5),
+    assert list(records_in(journal(7, 8, durable=6))) == [
+        (7, 6, 7000, b"entries of 7" * 5),
+        (8, 6, 8000, b"entries of 8" * 5),
     ]
 
 
@@ -61,10 +77,10 @@ def test_a_message_that_holds_a_record_is_none():
 
 
 def test_another_version_is_refused_by_its_number(monkeypatch):
-    monkeypatch.setattr(records, "VERSION", 2)
+    monkeypatch.setattr(records, "VERSION", VERSION + 1)
     later = journal(1)
     monkeypatch.undo()
-    with pytest.raises(UnknownVersionError, match="version 2; this trigmon knows 1"):
+    with pytest.raises(UnknownVersionError, match=f"version {VERSION + 1}; this trigmon knows {VERSION}"):
         numbers(later)
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import apsw
@@ -26,10 +27,15 @@ LONGEST_S = 0.6
 
 
 class Writer(threading.Thread):
-    """Puts numbered messages until it is told to stop; ``acknowledged`` is the last number that was answered."""
+    """Puts numbered messages until it is told to stop; ``acknowledged`` is the last number that was answered.
 
-    def __init__(self, daemon: Daemon, name: str) -> None:
+    ``sure`` are all numbers that were. ``more`` stands behind the number in each message.
+    """
+
+    def __init__(self, daemon: Daemon, name: str, more: str = "") -> None:
         super().__init__(daemon=True, name=name)
+        self._more = more
+        self.sure: list[int] = []
         self._queue_manager = daemon
         self._is_over = threading.Event()
         self.acknowledged = 0
@@ -42,8 +48,9 @@ class Writer(threading.Thread):
                 with self._queue_manager.connect(application=self.name) as qm:
                     while not self._is_over.is_set():
                         number += 1
-                        qm.put(Q, f"{self.name} {number}", persistence="persistent")
+                        qm.put(Q, f"{self.name} {number}{self._more}", persistence="persistent")
                         self.acknowledged = number
+                        self.sure.append(number)
             except trigmon.MQError:
                 time.sleep(0.01)
 
@@ -75,7 +82,7 @@ def back_up_again_and_again(daemon: Daemon, rounds: int, seed: int) -> Found:
             found.add(list(check_backup(file)), f"seed {seed}, backup {number}")
             directory = _restore(daemon, file, chance, found)
             found.add(list(check_directory(directory / "qm.db")), f"seed {seed}, restored {number}")
-            found.add(_missing(directory, sure), f"seed {seed}, messages of {number}")
+            found.add(missing_in(directory, sure), f"seed {seed}, messages of {number}")
             file.unlink()
             _clear(daemon)
     finally:
@@ -90,14 +97,15 @@ def _clear(daemon: Daemon) -> None:
             pass
 
 
-def _run(daemon: Daemon, *arguments: str) -> subprocess.Popen:
+def run(daemon: Daemon, *arguments: str) -> subprocess.Popen:
+    """Starts a command of ``trigmon`` for this queue manager."""
     argv = [sys.executable, "-m", "trigmon", *arguments]
     return subprocess.Popen(argv, env=daemon.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def _back_up(daemon: Daemon, file: Path, chance: random.Random, found: Found) -> None:
     """Makes a backup; in two of three rounds its process or the queue manager is killed in the middle."""
-    running = _run(daemon, "backup", str(file))
+    running = run(daemon, "backup", str(file))
     killed = chance.choice(["nothing", "backup", "queue manager"])
     if killed != "nothing":
         time.sleep(chance.uniform(0, LONGEST_S))
@@ -114,13 +122,13 @@ def _back_up(daemon: Daemon, file: Path, chance: random.Random, found: Found) ->
 
 def _restore(daemon: Daemon, file: Path, chance: random.Random, found: Found) -> Path:
     """Restores a backup, as another queue manager; in every other round it is killed in the middle and done again."""
-    running = _run(daemon, "restore", str(file), "--as", "R", "--replace")
+    running = run(daemon, "restore", str(file), "--as", "R", "--replace")
     if chance.random() < 0.5:
         time.sleep(chance.uniform(0, LONGEST_S))
         running.kill()
         running.communicate()
         found.more["restores killed"] += 1
-        running = _run(daemon, "restore", str(file), "--as", "R", "--replace")
+        running = run(daemon, "restore", str(file), "--as", "R", "--replace")
     error = running.communicate()[1]
     if running.returncode:
         found.add([error], "a restore that nobody killed")
@@ -130,13 +138,13 @@ def _restore(daemon: Daemon, file: Path, chance: random.Random, found: Found) ->
     return directory
 
 
-def _missing(directory: Path, sure: dict[str, range]) -> list[str]:
+def missing_in(directory: Path, sure: Mapping[str, Iterable[int]]) -> list[str]:
     """Returns which of these messages of each writer a queue manager of that store lacks, and which it has twice."""
     store = SqliteStore(directory)
     store.open("R", 0)
     store.close()
     db = apsw.Connection(str(directory / "qm.db"))
-    bodies = Counter(data.decode() for (data,) in db.execute("SELECT data FROM message WHERE queue > 0"))
+    bodies = Counter(data.decode().rstrip() for (data,) in db.execute("SELECT data FROM message WHERE queue > 0"))
     db.close()
     wanted = (f"{name} {number}" for name, numbers in sure.items() for number in numbers)
     lost = [f"{body} was acknowledged before, and is not there" for body in wanted if not bodies[body]]

@@ -10,6 +10,8 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.waiting import until
+from trigmon.mq.calls import Status
+from trigmon.mq.replies import Values
 from trigmon.server import disk
 from trigmon.server.disk import LEAST, LOOK_S, DiskReserve
 
@@ -166,3 +168,25 @@ def test_a_small_reserve_counts_as_what_a_turn_needs(tmp_path):
         reserve = DiskReserve(tmp_path, 0, lambda *_: None)
         reserve.free = lambda free=free: free
         assert reserve.puts_allowed() is allowed
+
+
+def test_an_archive_that_cannot_be_written_is_a_finding_and_in_the_log_and_puts_go_on(daemon, tmp_path):
+    archive = tmp_path / "archive"
+    archive.write_text("a file where the directory should be")
+    one = daemon(settings={"store.journal_archive": archive})
+    event = one.wait_for_event("the journal is not archived")
+    assert (event["event_name"], str(archive) in event["what"]) == ("journal_not_archived", True)
+
+    def findings(qm):
+        return [each["kind"] for each in qm.ask(Status(), Values).values["attention"]]
+
+    with one.connect() as qm:
+        define(qm, "Q", def_persistence="persistent")
+        qm.put("Q", b"goes on")
+        assert "not_archived" in findings(qm)
+        archive.unlink()
+        archive.mkdir()
+        assert "is backed up" in one.trigmon("backup", str(tmp_path / "first.backup")).stdout
+        one.wait_for_event("the journal is archived again")
+        assert "is backed up" in one.trigmon("backup", str(tmp_path / "second.backup")).stdout
+        assert "not_archived" not in findings(qm)

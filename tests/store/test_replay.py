@@ -125,7 +125,7 @@ def test_a_journal_of_another_version_is_refused_by_name_and_left_as_it_is(world
     path = files / "qm.db-turns"
     path.write_bytes(path.read_bytes()[:8] + b"\x09" + path.read_bytes()[9:])
     before = path.read_bytes()
-    with pytest.raises(UnsupportedVersion, match=r"version 9; this trigmon knows 1: start the trigmon that wrote it"):
+    with pytest.raises(UnsupportedVersion, match=r"version 9; this trigmon knows 2: start the trigmon that wrote it"):
         SqliteStore(files)
     assert path.read_bytes() == before
 
@@ -282,7 +282,7 @@ def test_a_start_that_is_killed_before_it_has_emptied_the_journal_takes_nothing_
     path = files / "qm.db-turns"
     data = path.read_bytes()
     records = list(journal_module.records_in(data))
-    at = data.index(journal_module.record(records[3].number, records[3].durable, records[3].entries, salt(data)))
+    at = data.index(journal_module.packed(records[3], salt(data)))
     path.write_bytes(data[:at] + bytes(8) + data[at + 8 :])
     left = killed_before_the_journal_is_empty(files, tmp_path / "left", monkeypatch, accept_loss=True)
     found = bodies(left)

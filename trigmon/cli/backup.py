@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
 
-from trigmon.cli.command import command, invocation
+from trigmon.cli.command import command, invocation, since
 from trigmon.mq.quantities import size
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def backup(file: Path) -> None:
 
 @command(
     "restore",
-    "trigmon restore QM1.backup\ntrigmon restore QM1.backup --as QM2\nzstd -dc QM1.backup.zst | trigmon restore -",
+    "trigmon restore QM1.backup\ntrigmon restore QM1.backup --as QM2\nzstd -dc QM1.backup.zst | trigmon restore -\n"
+    "trigmon restore QM1.backup --journal /srv/archive/QM1 --until 2026-11-21T09:30",
 )
 @click.argument("file", type=click.File("rb"))
 @click.option(
@@ -54,31 +56,38 @@ def backup(file: Path) -> None:
 @click.option("--data", type=click.Path(file_okay=False), help="The data directory (default: qmgr.data).")
 @click.option("--replace", is_flag=True, help="Keep a store that is there as qm.db.replaced-N, and take its place.")
 @click.option("--accept-damage", is_flag=True, help="Restore a damaged backup: the start salvages what can be read.")
-def restore(file: IO[bytes], name: str | None, data: str | None, replace: bool, accept_damage: bool) -> None:
+@click.option(
+    "--journal",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Apply what came behind the backup, from this archive (store.journal_archive).",
+)
+@click.option("--until", "until_ms", callback=since, metavar="TIME", help="With --journal: what came up to this time.")
+def restore(
+    file: IO[bytes],
+    name: str | None,
+    data: str | None,
+    replace: bool,
+    accept_damage: bool,
+    journal: Path | None,
+    until_ms: int,
+) -> None:
     """Make the data of a stopped queue manager from a backup; - is standard input.
 
     It is restored whole or not at all, also when this is interrupted. Messages that were put after the backup are gone,
-    and messages that were got after it are there again.
+    and messages that were got after it are there again; --journal brings it forward to --until, or to the end of the
+    archive. TIME is a day, a time such as 2026-11-21T09:30, both in UTC, or so long ago (5m, 2h).
     """
     from trigmon.cli import output
     from trigmon.files import act_as_owner
-    from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, UnsupportedVersion
     from trigmon.store.sqlite import restoration
-    from trigmon.store.sqlite.backup_file import BackupError
     from trigmon.store.sqlite.store import FILE_NAME
 
+    bring_forward = _bring_forward(journal, until_ms, accept_damage=accept_damage)
     settings = invocation().settings(**{"qmgr__name": name} if name else {}, qmgr__data=data)
     target = settings.qmgr.name
     path = settings.qmgr.directory / FILE_NAME
     act_as_owner(path.parent)
-    remedies = {
-        restoration.StoreExistsError: "--replace keeps it beside the restored one",
-        DirectoryInUse: "stop the queue manager, and its socket unit, first",
-        AnothersStore: f"give --as {target}, or name the other with --qmgr",
-        BackupError: "nothing was changed; take another backup, or give --accept-damage",
-        StoreBroken: "nothing was changed; take another backup",
-        UnsupportedVersion: "nothing was changed",
-    }
+    remedies = _remedies(target)
     try:
         with _bar(file, "restoring") as progress:
             note = restoration.restore(
@@ -90,12 +99,47 @@ def restore(file: IO[bytes], name: str | None, data: str | None, replace: bool, 
                 replace=replace,
                 accept_damage=accept_damage,
                 progress=progress,
+                bring_forward=bring_forward,
             )
     except tuple(remedies) as error:
         raise click.ClickException(f"{error}: {remedies[type(error)]}") from None
     shown = {"q_mgr_name": target, "backup_of": note.q_mgr_name, "made_ms": note.made_ms, "directory": str(path.parent)}
     was = f"as {note.q_mgr_name} was at {output.instant(note.made_ms)}"
     output.done(f"{target} is restored in {path.parent} {was}: trigmon run starts it", shown)
+
+
+def _bring_forward(
+    journal: Path | None, until_ms: int, *, accept_damage: bool
+) -> Callable[[Path, BackupNote], None] | None:
+    """Returns what applies the turns of an archive to the database of a backup; None without an archive."""
+    from trigmon.cli import output
+    from trigmon.store.sqlite.archived_turns import Until
+
+    if journal is None:
+        if until_ms:
+            raise click.UsageError("--until goes with --journal")
+        return None
+    if accept_damage:
+        raise click.UsageError("--journal needs a whole backup: without --accept-damage")
+    return partial(Until(journal, until_ms).bring, tell=output.note)
+
+
+def _remedies(target: str) -> dict[type[Exception], str]:
+    """Returns what to do about each error of a restore as this queue manager."""
+    from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, UnsupportedVersion
+    from trigmon.store.sqlite.archived_turns import ArchiveError
+    from trigmon.store.sqlite.backup_file import BackupError
+    from trigmon.store.sqlite.restoration import StoreExistsError
+
+    return {
+        StoreExistsError: "--replace keeps it beside the restored one",
+        DirectoryInUse: "stop the queue manager, and its socket unit, first",
+        AnothersStore: f"give --as {target}, or name the other with --qmgr",
+        BackupError: "nothing was changed; take another backup, or give --accept-damage",
+        StoreBroken: "nothing was changed; take another backup",
+        UnsupportedVersion: "nothing was changed",
+        ArchiveError: "nothing was changed",
+    }
 
 
 def _write(qm: Connection, file: IO[bytes]) -> BackupNote:

@@ -16,7 +16,7 @@ from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import Run, decode_run, encode_run
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
+from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.stored_messages import StoredMessage
 
 _OUTSIDE_GROUPS = MessageDescriptor()
@@ -35,7 +35,18 @@ class SetMeta(msgspec.Struct, frozen=True):
     value: str
 
 
-JournalChange = c.AnyChange | SetMeta
+class RecoverStore(msgspec.Struct, frozen=True):
+    """A start of this queue manager at this time recovers the rows: what was in flight, or need not last, ends.
+
+    ``decided``: units of work that are committed all the same. No decision makes this change.
+    """
+
+    q_mgr_name: str
+    now: int
+    decided: tuple[Decided, ...]
+
+
+JournalChange = c.AnyChange | SetMeta | RecoverStore
 
 
 class UnknownEntryError(Exception):
@@ -202,6 +213,7 @@ FORMS: dict[type[JournalChange], _Form] = {
         lambda refs, adds: c.ReturnReserved(_messages(refs), adds),
     ),
     SetMeta: _plain(SetMeta),
+    RecoverStore: _plain(RecoverStore),
 }
 """The closed list: each change that a store writes to rows."""
 _NAMES = {kind: kind.__name__ for kind in FORMS}

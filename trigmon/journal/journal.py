@@ -4,22 +4,22 @@ The store's own database follows without a sync. When it is synced, nothing in t
 file is used again from its beginning.
 
 The file is ``header, padded to 64 bytes | record | record | ...``, all numbers little-endian. A record is
-``"turn" | length | number | durable | sum of the entries | sum of the head | entries``. Both sums begin with the salt
-of the header, a random number, so neither the records of an earlier use of the file nor bytes of a message pass for a
-record.
+``"turn" | length | number | durable | time | sum of the entries | sum of the head | entries``. Both sums begin with the
+salt of the header, a random number, so neither the records of an earlier use of the file nor bytes of a message pass
+for a record.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
 from trigmon.journal.entries import Entries, JournalChange
 
-VERSION = 1
+VERSION = 2
 HEADER_SIZE = 64
 NO_HEADER = bytes(HEADER_SIZE)
 """The header of an empty journal: what an orderly stop leaves."""
@@ -27,7 +27,7 @@ _MAGIC = b"trigjrnl"
 _HEADER = struct.Struct("<8sII")
 _SUM = struct.Struct("<I")
 _MARK = b"turn"
-_HEAD = struct.Struct("<4sIQQI")
+_HEAD = struct.Struct("<4sIQQQI")
 HEAD_SIZE = _HEAD.size + _SUM.size
 """Bytes of a record before its entries."""
 
@@ -37,10 +37,14 @@ class UnknownVersionError(Exception):
 
 
 class Record(NamedTuple):
-    """The changes of a turn. ``durable``: the journal was synced up to this number when the record was written."""
+    """The changes of a turn, and when it was, in milliseconds since 1970.
+
+    ``durable``: the journal was synced up to this number when the record was written.
+    """
 
     number: int
     durable: int
+    time_ms: int
     entries: bytes
 
 
@@ -82,10 +86,16 @@ def salt_in(data: bytes) -> int | None:
     return int(salt)
 
 
-def record(number: int, durable: int, entries: bytes | bytearray, salt: int) -> bytes:
+def packed(record: Record, salt: int) -> bytes:
     """Returns the bytes of a record."""
-    head = _HEAD.pack(_MARK, len(entries), number, durable, crc32(entries, salt))
+    number, durable, time_ms, entries = record
+    head = _HEAD.pack(_MARK, len(entries), number, durable, time_ms, crc32(entries, salt))
     return b"".join((head, _SUM.pack(crc32(head, salt)), entries))
+
+
+def journal_of(records: Iterable[Record], salt: int) -> bytes:
+    """Returns the bytes of a journal that has these records."""
+    return header(salt) + b"".join(packed(record, salt) for record in records)
 
 
 def records_in(data: bytes) -> Iterator[Record]:
@@ -106,9 +116,9 @@ def _record_at(data: bytes, at: int, salt: int) -> Record | None:
     begin = at + HEAD_SIZE
     if begin > len(data) or _SUM.unpack_from(data, at + _HEAD.size)[0] != crc32(data[at : at + _HEAD.size], salt):
         return None
-    _, length, number, durable, entries_sum = _HEAD.unpack_from(data, at)
+    _, length, number, durable, time_ms, entries_sum = _HEAD.unpack_from(data, at)
     entries = data[begin : begin + length]
-    return Record(number, durable, entries) if crc32(entries, salt) == entries_sum else None
+    return Record(number, durable, time_ms, entries) if crc32(entries, salt) == entries_sum else None
 
 
 def tail_of(data: bytes, number: int) -> Tail:
@@ -161,36 +171,47 @@ class JournalFile(Protocol):
 
 
 class Journal:
-    """See the module. ``new_salt`` returns 32 random bits.
+    """See the module. ``new_salt`` returns 32 random bits, ``now_ms`` the time in milliseconds since 1970.
 
     ``number``: of the last turn. ``durable``: of the last turn that a power cut cannot undo. ``entries``: the changes
-    since the last turn. ``is_empty``: there is nothing in the file.
+    since the last turn. ``is_empty``: there is nothing in the file. ``size``: bytes in use; ``first_ms``: the time of
+    the first record of these.
     """
 
-    def __init__(self, file: JournalFile, new_salt: Callable[[], int]) -> None:
+    def __init__(self, file: JournalFile, new_salt: Callable[[], int], now_ms: Callable[[], int]) -> None:
         self._file = file
         self._new_salt = new_salt
+        self.now_ms = now_ms
         try:
             self._found = file.read()
         except BaseException:
             file.close()
             raise
-        self._size = len(self._found)
+        self._length = len(self._found)
         self.is_empty = self._found[:HEADER_SIZE] == NO_HEADER[: len(self._found)]
         self.entries = Entries()
         self.number = self.durable = 0
         self._salt = 0
-        self._at = 0
+        self.size = self.first_ms = 0
 
     def tail(self, number: int) -> Tail:
         """Returns the records behind this number that the file held when it was opened. Raises UnknownVersionError."""
         return tail_of(self._found, number)
 
-    def restart(self, number: int) -> None:
-        """Uses the file again from its beginning: the database is durable up to this turn."""
+    @property
+    def used(self) -> bytes:
+        """Returns the part of the file in use; before :meth:`restart` all that was found when it was opened."""
+        return self._found or self._file.read()[: self.size]
+
+    def go_on(self, number: int) -> None:
+        """Goes on behind this turn; what was found is still needed, until :meth:`restart`."""
         self.number = self.durable = number
         self.entries.clear()
-        self._at = 0
+
+    def restart(self, number: int) -> None:
+        """Uses the file again from its beginning: the database is durable up to this turn."""
+        self.go_on(number)
+        self.size = 0
         self._found = b""
 
     def clear(self) -> None:
@@ -224,23 +245,23 @@ class Journal:
         return True
 
     def _write_record(self) -> bool:
-        begin = self._at or HEADER_SIZE
+        begin = self.size or HEADER_SIZE
         entries = self.entries.encoded()
         end = begin + HEAD_SIZE + len(entries)
         try:
-            if end > self._size and not self._grow(end):
+            if end > self._length and not self._grow(end):
                 return False
-            if not self._at:
-                self._salt = self._new_salt()
-            data = record(self.number + 1, self.durable, entries, self._salt)
-            if not self._at:
-                data = header(self._salt) + data
+            is_first = not self.size
+            if is_first:
+                self._salt, self.first_ms = self._new_salt(), self.now_ms()
+            record = Record(self.number + 1, self.durable, self.now_ms(), entries)
+            data = journal_of([record], self._salt) if is_first else packed(record, self._salt)
             self.is_empty = False
-            self._put(data, self._at)
+            self._put(data, self.size)
         except JournalFullError:
             return False
         self.entries.clear()
-        self._at = end
+        self.size = end
         self.number += 1
         return True
 
@@ -248,12 +269,12 @@ class Journal:
         """Makes the file at least so large, if it may be; returns whether it is. Raises JournalFullError."""
         if size > SIZE:
             return False
-        wanted = max(FIRST_SIZE, self._size)
+        wanted = max(FIRST_SIZE, self._length)
         while wanted < size:
             wanted += min(wanted, MOST_GROWTH)
         wanted = min(wanted, SIZE)
-        self._put(bytes(wanted - self._size), self._size)
-        self._size = wanted
+        self._put(bytes(wanted - self._length), self._length)
+        self._length = wanted
         return True
 
     def _put(self, data: bytes, offset: int) -> None:

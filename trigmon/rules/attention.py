@@ -40,7 +40,7 @@ KINDS = (
         "spark_server",
         "old",
     ),
-    *("dead_letters", "put_aside", "nearly_full", "disk_near", "paused"),
+    *("dead_letters", "put_aside", "not_archived", "nearly_full", "disk_near", "paused"),
 )
 """The most urgent first."""
 URGENT = frozenset(KINDS[: KINDS.index("old")])
@@ -98,6 +98,9 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
     elif disk is not None and disk.free_bytes < 2 * disk.reserve_bytes:
         text = f"{size(disk.free_bytes)} are free on the disk; with {size(disk.reserve_bytes)} puts are refused"
         yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve", what="")
+    if disk is not None and disk.not_archived:
+        remedy = "make room in store.journal_archive, then make a backup: older ones cannot be brought past this"
+        yield Attention("not_archived", "", disk.not_archived, remedy, what="")
     for monitor, servers in manager.lost_servers().items():
         for server in servers:
             text = f"the Spark Connect server of {monitor} ended {server.times} times: {server.why}"

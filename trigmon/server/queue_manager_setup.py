@@ -10,13 +10,17 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from trigmon.notify import ServiceManager
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import Retention
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.two_stores import TwoStores
+from trigmon.rules.model.manager_state import Disk as DiskState
 from trigmon.server.disk import NARROW, DiskReserve
 from trigmon.server.event_log import Logged
 from trigmon.server.exit_status import STORE_LOST, CannotStart, status_of
@@ -24,6 +28,7 @@ from trigmon.server.startup_calls import apply_definitions
 from trigmon.server.store_setup import KeptStore, Patience, open_directory, open_group, open_schema, where
 from trigmon.settings import Settings
 from trigmon.store.port import AnothersStore, Fenced, Lost, Store, StoreBroken, StoreLost
+from trigmon.store.sqlite.journal_archive import JournalArchive
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
 
 if TYPE_CHECKING:
@@ -117,7 +122,8 @@ class QueueManagerSetup:
                 return None
             own = self.remote
         else:
-            own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._on_damage)
+            archive = self._archive
+            own = local = open_directory(settings, accept_loss=self._accept_loss, tell=self._on_damage, archive=archive)
             self._disk = DiskReserve(settings.qmgr.directory, settings.store.disk_reserve, self._on_disk)
             self._puts_allowed = self._disk.puts_allowed
             self._disk.reusable = local.reusable_bytes
@@ -151,13 +157,14 @@ class QueueManagerSetup:
         try:
             is_new = own.is_new()
             self.clock = SystemClock(own.kept_time())
+            if self._local is not None:
+                self._local.clock = self.clock.now
             keep = Retention(settings.runs.keep_count, settings.runs.keep_ms)
             manager = QueueManager(
                 settings.qmgr.name, self._store, self.clock, self._event_log, self._puts_allowed, keep
             )
             manager.counters.timer, manager.counters.room = time.perf_counter, self._room
-            if self._disk is not None:
-                manager.disk = self._disk.state
+            manager.disk = self._disk_state
             try:
                 made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
             except CannotStart:
@@ -173,6 +180,26 @@ class QueueManagerSetup:
         if made:
             self._log.info("objects made from definition files", objects=made)
         return manager
+
+    @property
+    def _archive(self) -> JournalArchive | None:
+        store = self._settings.store
+        if store.journal_archive is None:
+            return None
+        return JournalArchive(Path(store.journal_archive), store.journal_archive_days, self._on_archive)
+
+    def _disk_state(self) -> DiskState | None:
+        """Returns the room on the disk, and what is missing in the archive of the journal."""
+        if self._disk is None or self._local is None:
+            return None
+        archive = self._local.turns.archive
+        return replace(self._disk.state(), not_archived="" if archive is None else archive.missing)
+
+    def _on_archive(self, missing: str) -> None:
+        if missing:
+            self._log.error("the journal is not archived", what=missing)
+        else:
+            self._log.info("the journal is archived again")
 
     def _on_damage(self, what: str) -> None:
         self._log.error("the store was damaged", what=what)

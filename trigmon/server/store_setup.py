@@ -26,6 +26,7 @@ from trigmon.store.port import (
     Unfit,
     UnsupportedVersion,
 )
+from trigmon.store.sqlite.journal_archive import JournalArchive
 from trigmon.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -110,15 +111,17 @@ class Patience:
             self._on_wait(why)
 
 
-def open_directory(settings: Settings, *, accept_loss: bool, tell: Callable[[str], None]) -> SqliteStore:
+def open_directory(
+    settings: Settings, *, accept_loss: bool, tell: Callable[[str], None], archive: JournalArchive | None = None
+) -> SqliteStore:
     """Returns the store in the data directory, which is made if it is not there. Raises CannotStart.
 
-    ``accept_loss`` and ``tell`` as the store has them.
+    ``accept_loss``, ``tell`` and ``archive`` as the store has them.
     """
     directory = settings.qmgr.directory
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return SqliteStore(directory, accept_loss=accept_loss, tell=tell)
+        return SqliteStore(directory, accept_loss=accept_loss, tell=tell, archive=archive)
     except StoreLost as error:
         raise CannotStart(f"something that was acknowledged is gone: {error}", STORE_LOST) from error
     except DirectoryInUse as error:

@@ -43,10 +43,14 @@ class QueueActivity(msgspec.Struct):
 
 
 class Disk(msgspec.Struct, frozen=True):
-    """The free space where the store lies, in bytes, and how much of it is kept from puts."""
+    """The free space where the store lies, in bytes, and how much of it is kept from puts.
+
+    ``not_archived``: what the archive of the store's journal lacks; empty where nothing does.
+    """
 
     free_bytes: int
     reserve_bytes: int
+    not_archived: str = ""
 
 
 class Activities(Protocol):

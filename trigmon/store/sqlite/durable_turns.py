@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from trigmon.journal.entries import JournalChange
-from trigmon.journal.journal import Journal
+from trigmon.journal.journal import SIZE, Journal
 from trigmon.rules.model.change import SYNCED, VOLATILE, Durability
 from trigmon.rules.model.changes import AddMessage
 from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.checksums import SET_TURN
+from trigmon.store.sqlite.journal_archive import JournalArchive
 from trigmon.store.sqlite.turn_log import LastTurn, TurnLog
 from trigmon.store.sqlite.young_messages import AT_ONCE, YoungMessages
 
@@ -26,6 +27,8 @@ MOST_BYTES = 4 << 20
 
 LARGE_TURN = 1 << 20
 """Bytes."""
+ARCHIVED_WITHIN_MS = 60_000
+"""A turn is in the archive after this time, in milliseconds, whatever comes behind it."""
 
 
 class DurableTurns:
@@ -34,7 +37,8 @@ class DurableTurns:
     ``run`` runs a statement, ``add_rows`` writes rows of committed messages; both raise StoreBroken. ``last`` is the
     file last_turn. ``lasts``: how long the turn's most durable change must last. ``is_short``: the disk is nearly full.
     ``has_written``: the turn has written rows of its own. ``in_call``: the call can be undone. ``young``: the messages
-    without rows. A commit needs the rows of all, since the journal is replayed from there.
+    without rows. A commit needs the rows of all, since the journal is replayed from there. ``archive``: where the
+    turns of the journal are kept, if anywhere.
     """
 
     def __init__(
@@ -44,12 +48,14 @@ class DurableTurns:
         journal: Journal,
         log: TurnLog,
         last: LastTurn,
+        archive: JournalArchive | None,
     ) -> None:
         self._run = run
         self.young = YoungMessages(add_rows, self.note)
         self.journal = journal
         self.log = log
         self._last = last
+        self.archive = archive
         self.lasts: Durability = VOLATILE
         self.is_short = False
         self.is_open = self.in_call = False
@@ -124,7 +130,7 @@ class DurableTurns:
         if self._is_commit_due():
             self._commit()
         self._before = self._waiting
-        if self.log.is_long(self.is_short):
+        if self.log.is_long(self.is_short) or self._is_archive_due():
             self.rest()
 
     def _is_commit_due(self) -> bool:
@@ -142,7 +148,7 @@ class DurableTurns:
     def _make_durable(self, *, is_synced: bool) -> None:
         self.lasts = VOLATILE
         # A large turn is written once, to the database: the journal saves the sync of many small ones.
-        is_large = self.journal.entries.size > LARGE_TURN
+        is_large = self.archive is None and self.journal.entries.size > LARGE_TURN
         if self.is_short or is_large or not self.journal.write(is_synced=is_synced):
             self.settle()
         elif is_synced:
@@ -166,24 +172,46 @@ class DurableTurns:
         self._waiting = self._before = 0
 
     def settle(self) -> None:
-        """Commits and syncs the database: nothing in the journal is needed any more."""
+        """Commits and syncs the database: nothing in the journal is needed any more, and the archive has its turns."""
         self.end_call()
+        if self.archive is not None and not self.is_short:
+            self.journal.write(is_synced=True)
         self.young.write_all()
         if self.journal.entries or self.journal.number != self._committed:
             self.begin()  # also turns that touched no row have their number in the database
         if self.is_open:
-            self._end_transaction(self.journal.number + 1)
+            self._end_transaction(self.journal.number + bool(self.journal.entries))
         if self._is_unsynced:
             self.log.sync()
             self._is_unsynced = False
             self._last.set_turn(self._committed)
+            if self.archive is not None:
+                self.archive.add(self.journal, self._committed)
             self.journal.restart(self._committed)
+
+    def hold(self) -> None:
+        """Settles the database for a backup."""
+        self.settle()
+        if self.archive is not None:
+            self.archive.begin_backup()
 
     def rest(self) -> None:
         """Settles the database, and moves its log into the file."""
         self.settle()
         if self.log.pages:
             self.log.checkpoint()
+
+    def idle(self) -> None:
+        """Settles the database; one whose turns are archived only as often as that is due: each time makes a file."""
+        if self.archive is None or self._is_archive_due():
+            self.rest()
+
+    def _is_archive_due(self) -> bool:
+        journal = self.journal
+        if self.archive is None or not journal.size:
+            return False
+        # What is left must do for a large turn: one that does not fit is archived when it is in the database.
+        return journal.size > SIZE // 2 or journal.now_ms() - journal.first_ms >= ARCHIVED_WITHIN_MS
 
     def end_replay(self, number: int, highest: int) -> None:
         """Commits what was replayed, up to this turn. The journal is still needed: :meth:`settle` makes it durable.
@@ -195,8 +223,11 @@ class DurableTurns:
         self._committed = number
         if self.is_open:
             self._end_transaction(number)
+        if self.archive is not None:
+            self.log.sync()  # a power cut must not take from the store what the archive has
+            highest = self.archive.take_up(self.journal, number, highest)
         self._is_unsynced = True
-        self.journal.restart(highest)
+        self.journal.go_on(highest)
 
     def note_upkeep(self) -> None:
         """Prepares for many writes that no call asked for: they are committed with this turn, without a sync."""
@@ -204,6 +235,7 @@ class DurableTurns:
         self._waiting += MOST_WAITING
 
     def forget(self) -> None:
-        """Forgets the transaction: it was rolled back."""
+        """Forgets the transaction, and the changes since the last turn: it was rolled back."""
+        self.journal.entries.clear()
         self.is_open = self.in_call = False
         self._undo.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from trigmon.journal.entries import JournalChange, SetMeta
+from trigmon.journal.entries import JournalChange, RecoverStore, SetMeta
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.state import Standing
 from trigmon.store.sql import statements as sql
@@ -38,6 +38,11 @@ def _read_rows(store: RowStore) -> None:
 
 
 def _write(store: RowStore, change: JournalChange, tell: Tell) -> None:
+    if isinstance(change, RecoverStore):
+        store.decided = change.decided
+        store._recover(change.q_mgr_name, change.now)
+        _read_rows(store)
+        return
     if isinstance(change, SetMeta):
         store.execute(sql.SET_META, (change.key, change.value))
         if change.key == "next_id":

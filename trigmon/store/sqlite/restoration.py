@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -16,8 +16,9 @@ import apsw
 
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.row_writes import row_sum
 from trigmon.store.sqlite.backup_file import BackupError, BackupNote, Progress, read_note, verify
-from trigmon.store.sqlite.checksums import SUMMED
+from trigmon.store.sqlite.checksums import SET_TURN, SUMMED
 from trigmon.store.sqlite.connection import connect, lock_directory
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.salvage import DAMAGE, salvage, set_aside
@@ -44,12 +45,14 @@ def restore(
     replace: bool = False,
     accept_damage: bool = False,
     progress: Progress = lambda size: None,
+    bring_forward: Callable[[Path, BackupNote], None] | None = None,
 ) -> BackupNote:
     """Makes the database ``path`` of a backup, for a queue manager of this name; returns the backup's note.
 
     ``may_rename``: the backup may be of another. ``replace``: a store that is there is kept beside the new one.
     ``accept_damage``: a damaged backup is taken too, and the next start salvages what it can. ``tell`` is called with
-    what was set aside or found damaged. Raises BackupError, AnothersStore, StoreExistsError, DirectoryInUse,
+    what was set aside or found damaged. ``bring_forward`` is called with the copied database, before
+    anything else is changed. Raises what that raises, BackupError, AnothersStore, StoreExistsError, DirectoryInUse,
     StoreBroken, OSError.
     """
     wanted = None if may_rename else q_mgr_name
@@ -65,6 +68,8 @@ def restore(
         try:
             note, is_damaged = _copied(source, part, tell, accept_damage=accept_damage, progress=progress)
             _check_name(note, wanted)
+            if bring_forward is not None:
+                bring_forward(part, note)
             _take_place(path, part, q_mgr_name, tell, is_damaged=is_damaged)
             return note
         finally:
@@ -130,7 +135,11 @@ def finish_restore(path: Path, tell: Tell) -> None:
 
 
 def _rename(part: Path, q_mgr_name: str, tell: Tell, *, may_be_damaged: bool) -> int:
-    """Gives the database to a queue manager of this name, with numbers never given; returns its last durable turn."""
+    """Gives the database to a queue manager of this name, with numbers never given; returns that of its last turn.
+
+    Numbers of turns go on far behind those of the backup, too: an archive of the journal tells what came behind the
+    backup before it was restored from what comes now.
+    """
     try:
         return _renamed(connect(part), q_mgr_name)
     except (StoreBroken, *DAMAGE) as error:
@@ -144,11 +153,13 @@ def _renamed(db: apsw.Connection, q_mgr_name: str) -> int:
     try:
         meta = dict(db.execute("SELECT key, value FROM meta"))
         first = int(meta.get("next_id") or 1) + NUMBERS_SKIPPED
+        turn = int(meta.get("turn") or 0) + NUMBERS_SKIPPED
         with db:
+            db.execute(SET_TURN, (turn, row_sum("turn", turn)))
             db.execute(SUMMED[sql.SET_META], ("next_id", str(first)))
             db.execute(SUMMED[sql.SET_META], ("q_mgr_name", q_mgr_name))
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        return int(meta.get("turn") or 0)
+        return turn
     finally:
         db.close(True)
 

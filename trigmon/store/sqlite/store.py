@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 import apsw
 
-from trigmon.journal.entries import SetMeta
+from trigmon.journal.entries import RecoverStore, SetMeta
 from trigmon.journal.journal import Journal
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
@@ -34,6 +35,7 @@ from trigmon.store.sqlite.durable_turns import DurableTurns
 from trigmon.store.sqlite.first_rows import first_rows
 from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.journal_archive import JournalArchive
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
 from trigmon.store.sqlite.restoration import finish_restore
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
@@ -50,14 +52,21 @@ class SqliteStore(RowStore):
     """One directory, one file, one connection. ``vfs`` as in :func:`trigmon.store.sqlite.connection.connect`.
 
     ``spare`` is the reserve file. ``accept_loss``: the store opens although acknowledged data is missing. ``tell`` is
-    called with each report about damage and repair.
+    called with each report about damage and repair. ``archive`` keeps the turns of the journal. ``clock`` returns the
+    time of a turn, in milliseconds since 1970.
     Raises DirectoryInUse, AnothersStore, UnsupportedVersion, StoreLost, StoreBroken.
     """
 
     error = apsw.Error
 
     def __init__(
-        self, directory: Path, vfs: str | None = None, *, accept_loss: bool = False, tell: Tell = lambda text: None
+        self,
+        directory: Path,
+        vfs: str | None = None,
+        *,
+        accept_loss: bool = False,
+        tell: Tell = lambda text: None,
+        archive: JournalArchive | None = None,
     ) -> None:
         self._path = directory / FILE_NAME
         self._vfs = vfs
@@ -65,14 +74,16 @@ class SqliteStore(RowStore):
         self._lock = lock_directory(directory)
         self.spare = Spare(directory)
         self.spare.give_up_where_short()
+        self.clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
         try:
             finish_restore(self._path, tell)
             self._last = LastTurn(directory, vfs or "")
-            self._journal = Journal(VfsJournalFile(self._path, vfs or ""), partial(secrets.randbits, 32))
+            file = VfsJournalFile(self._path, vfs or "")
+            self._journal = Journal(file, partial(secrets.randbits, 32), lambda: self.clock())
             self._log = TurnLog(self._path, vfs, self._last)
             add_rows = partial(_add_rows, self, unit_id=0)
-            self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last)
-            self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.settle)
+            self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last, archive)
+            self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.hold)
             super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
             self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self.turns.note)
             self._young = self.turns.young
@@ -114,9 +125,11 @@ class SqliteStore(RowStore):
         return first
 
     def _take_up(self, q_mgr_name: str, now: int) -> int:
+        self.turns.settle()  # what was replayed: the journal is free for the turn that recovers the rows
         self.turns.begin()
         try:
             first = self._recover(q_mgr_name, now)
+            self.turns.add(RecoverStore(q_mgr_name, now, tuple(self.decided)))
             self.turns.settle()
             self._load()
         except BaseException:
@@ -172,7 +185,7 @@ class SqliteStore(RowStore):
 
     def idle(self) -> None:
         """See the port."""
-        self.turns.rest()
+        self.turns.idle()
 
     def reusable_bytes(self) -> int:
         """Returns the size of the file's free pages in bytes; SQLite reuses them before the file grows."""
