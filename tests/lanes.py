@@ -171,6 +171,7 @@ REPRESENTATIVES = {
         "tests/server/test_units.py::test_the_count_after_each_kill": "a kill backs out, and the messages are kept",
         "tests/server/test_monitor_child.py::test_the_monitor_serves": "its monitor serves beside it and ends with it",
         "tests/console/metrics/test_exporter.py::test_it_serves": "its exporter serves metrics and ends with it",
+        "tests/watches/test_watches.py::test_a_file_becomes_one_message": "its watches put a message for a file",
         "tests/monitor/test_monitor.py::test_a_put_starts_the_program": "a put starts a program, on record to its end",
         "tests/monitor/test_monitor.py::test_triggers_beyond_the_cap": "what may not start yet waits in order",
         "tests/monitor/test_monitor.py::TestDeadLetters::test_a_missing_program": "what cannot start is a dead letter",

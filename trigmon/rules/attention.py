@@ -38,9 +38,10 @@ KINDS = (
         "not_started",
         "stuck",
         "spark_server",
+        "watch",
         "old",
     ),
-    *("dead_letters", "put_aside", "nearly_full", "disk_near", "paused"),
+    *("dead_letters", "put_aside", "bad_files", "nearly_full", "disk_near", "paused"),
 )
 """The most urgent first."""
 URGENT = frozenset(KINDS[: KINDS.index("old")])
