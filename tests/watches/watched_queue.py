@@ -73,13 +73,18 @@ class WatchedQueue:
         with self.daemon.connect() as qm, qm.open(q_name, "browse") as queue:
             return [message.data for message in queue.browse()]
 
+    def depth(self, q_name="Q"):
+        """Returns how many messages lie on a queue."""
+        with self.daemon.connect() as qm:
+            return qm.call(Display(object_type="QLOCAL", name=q_name)).rows[0]["current_q_depth"]
+
     def names(self):
         """Returns the files named by the messages of CONTENT(REFERENCE), in order."""
         return [json.loads(body)["name"] for body in self.bodies()]
 
     def until_delivered(self, count):
         """Waits until so many messages lie on the queue, and no file is on its way; returns the files' names."""
-        until(lambda: len(self.bodies()) >= count and not self.records())
+        until(lambda: self.depth() >= count and not self.depth(RECORD_QUEUE))
         return self.names()
 
     def records(self):
