@@ -99,7 +99,7 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
     elif disk is not None and disk.free_bytes < 2 * disk.reserve_bytes:
         text = f"{size(disk.free_bytes)} are free on the disk; with {size(disk.reserve_bytes)} puts are refused"
         yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve", what="")
-    for monitor, servers in manager.lost_servers().items():
+    for monitor, servers in manager.reports.lost_servers().items():
         for server in servers:
             text = f"the Spark Connect server of {monitor} ended {server.times} times: {server.why}"
             remedy = (
