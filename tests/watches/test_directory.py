@@ -197,6 +197,17 @@ def test_a_missing_done_is_made_for_new_files_and_never_for_recorded_ones(watch)
     assert names_in(watch.directory) == ["a"]
 
 
+def test_done_has_the_permissions_of_the_directory_whatever_the_umask(watch):
+    Path(watch.directory).chmod(0o775)
+    before = os.umask(0o077)
+    try:
+        put_file(watch, "a")
+        taken(watch)
+    finally:
+        os.umask(before)
+    assert Path(watch.done).stat().st_mode & 0o777 == 0o775
+
+
 def test_a_missing_directory_keeps_the_records(watch):
     put_file(watch, "a")
     records = taken(watch).records

@@ -87,7 +87,7 @@ def take(watch: WatchDefinition, files: Iterable[SeenFile], longest: int) -> Tak
     ``longest`` is the most bytes of a message: a file whose content is longer is moved to ``failed``.
     """
     taken, size = Taken(), 0
-    with _opened(watch.directory) as here, _made(watch.done) as done:
+    with _opened(watch.directory) as here, _made(watch.done, here) as done:
         if os.fstat(here).st_dev != os.fstat(done).st_dev:
             raise OSError(errno.EXDEV, "it is on another file system than the watched directory", watch.done)
         names: set[str] = set()
@@ -196,11 +196,15 @@ def _opened(directory: str) -> Iterator[int]:
 
 
 @contextmanager
-def _made(directory: str) -> Iterator[int]:
-    """Opens a directory, which is made where it is missing."""
+def _made(directory: str, like: int) -> Iterator[int]:
+    """Opens a directory. One that is missing is made, with the permissions of another: who reads there reads here."""
+    is_new = False
     with suppress(FileExistsError):
         Path(directory).mkdir()
+        is_new = True
     with _opened(directory) as descriptor:
+        if is_new:
+            os.fchmod(descriptor, os.fstat(like).st_mode & 0o777)
         yield descriptor
 
 
@@ -212,7 +216,7 @@ def _status(name: str, directory: int) -> os.stat_result | None:
 
 
 def _put_aside(here: int, name: str, directory: str) -> None:
-    with _made(directory) as there:
+    with _made(directory, here) as there:
         _rename(here, name, there, _free_name(there, name, set()))
 
 
