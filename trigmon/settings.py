@@ -77,6 +77,7 @@ class ServerSettings(_Section):
     administrators: list[User]
     monitors: list[User]
     setters: list[User]
+    watches: bool
     tcp: Address | None
     max_connections: Annotated[int, Field(ge=1, le=100_000)]
     max_connections_per_user: Annotated[int, Field(ge=1, le=100_000)] | None

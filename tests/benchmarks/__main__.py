@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks import first_row, large_units, on_shared, put_stages
+from tests.benchmarks import arriving, first_row, large_units, on_shared, put_stages
 from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
     parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
+    parser.add_argument("--files", action="store_true", help="only files that become messages, and a watch at rest")
     parser.add_argument("--console", action="store_true", help="only what the web console costs clients at work")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
@@ -100,6 +101,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         large_units.measured(directory, 1_000_000 // scale)
     elif options.console:
         watched(directory, rounds * 12 // scale or 1, 2.0)
+    elif options.files:
+        arriving.measured(directory, rounds, 100_000 // scale, 60.0 / scale)
     elif options.scrapes:
         scraping(directory, rounds, 1_000 // scale, 1_000_000 // scale, 10.0 / scale)
     elif options.shared:

@@ -45,6 +45,14 @@ def test_scrapes_of_few_and_of_many_queues_are_measured_and_clients_beside_them(
     assert done.stdout.count(" x ") == 4
 
 
+def test_files_that_become_messages_and_a_watch_at_rest_are_measured():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--files"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("files of 100 bytes" in done.stdout, "CPU at rest" in done.stdout) == (True, True)
+    assert done.stdout.count(" x ") == 5
+
+
 def test_a_plot_has_a_bar_to_the_median_between_the_lowest_and_the_highest():
     figures = {"slow": Figures("s", [8.0, 10.0, 9.0]), "fast": Figures("s", [2.0, 2.0, 2.0])}
     slow, fast = bars(figures, width=10).splitlines()

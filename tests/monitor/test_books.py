@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from trigmon.client.link import LinkDown
 from trigmon.monitor.ledger_writer import LedgerWriter
-from trigmon.monitor.reconnection import LinkDown
 from trigmon.mq.errors import QMgrNotAvailable
 
 

@@ -231,6 +231,21 @@ BROKEN = {
             "CRON(15 2 * * *) Australia/Lord_Howe: 2026-10-04 has no 02:15, its clocks go from 02:00 to 02:30",
         ),
     ],
+    "watch-to-nothing": [
+        ("DEFINE WATCH(W) DIRECTORY('/in') QUEUE(NONE)", "WATCH W", "QUEUE(NONE) is not defined"),
+    ],
+    "watches-of-the-same-files": [
+        (
+            "DEFINE WATCH(W) DIRECTORY('/in') QUEUE(A) PATTERN('*.csv')\n"
+            "DEFINE WATCH(V) DIRECTORY('/in/') QUEUE(Q) PATTERN('a*')",
+            "WATCH W",
+            "DIRECTORY(/in) PATTERN(*.csv), and PATTERN(a*) on V",
+        ),
+    ],
+    "watch-of-moved-files": [
+        ("DEFINE WATCH(W) DIRECTORY('/in') QUEUE(Q) DONE('/in/.')", "WATCH W", "DONE(/in/.) is watched"),
+        ("DEFINE WATCH(W) DIRECTORY('/in') QUEUE(Q) FAILED('/in')", "WATCH W", "FAILED(/in) is watched"),
+    ],
 }
 CASES = [(rule, *case) for rule, cases in BROKEN.items() for case in cases]
 
@@ -265,7 +280,8 @@ def test_the_document_tells_each_risk_and_a_remedy_that_mqsc_can_read():
         assert f"Risk: {risk}" in " ".join(section.split())
         remedy = re.findall(r"^    (.*)$", section, re.M)
         assert remedy
-        assert all(re.match(r"(DEFINE|ALTER|DELETE) (QLOCAL|QALIAS|PROCESS|QMGR|SCHEDULE)\b", line) for line in remedy)
+        kinds = "QLOCAL|QALIAS|PROCESS|QMGR|SCHEDULE|WATCH"
+        assert all(re.match(rf"(DEFINE|ALTER|DELETE) ({kinds})\b", line) for line in remedy)
 
 
 def test_what_is_sound_has_no_finding(sound):
@@ -380,3 +396,9 @@ def test_whatever_is_defined_can_be_linted_and_every_remedy_be_read(given_comman
     for one in found(qm):
         for command in read_script(one.remedy):
             assert command.error is None, one
+
+
+def test_watches_with_patterns_that_no_name_matches_both_are_no_worry(sound):
+    did(sound, "DEFINE WATCH(V) DIRECTORY('/in') QUEUE(Q) PATTERN('*.csv')")
+    did(sound, "DEFINE WATCH(W) DIRECTORY('/in') QUEUE(Q) PATTERN('*.txt')")
+    assert found(sound) == []

@@ -34,7 +34,9 @@ _COLOURS = {"yes": "green", "NO": "red"}
 def explain(
     ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool, words: tuple[str, ...]
 ) -> None:
-    """Show whether a put on QUEUE would write a trigger message now, and why, and when its schedules start it.
+    """Show whether a put on QUEUE would write a trigger message now, and why, and what else feeds or starts it.
+
+    Its schedules are shown with their next moment, the watches that put files' messages to it with how they are.
 
     QUEUE may also be the name of a schedule: then its next moment is shown, and what came of the last.
 
@@ -62,12 +64,15 @@ def explain(
                 return
             explained = qm.explain(queue, given, why_not=why_not)
         schedules = [row for row in rows(qm, "SCHEDULE") if row["q_name"] == explained.q_name]
+        watches = [row for row in rows(qm, "WATCH") if row["q_name"] in (queue, explained.q_name)]
     if invocation().is_json:
-        click.echo(output.json_line(output.presentable({**as_dict(explained), "schedules": schedules})))
+        shown = {**as_dict(explained), "schedules": schedules, "watches": watches}
+        click.echo(output.json_line(output.presentable(shown)))
     else:
         for line in looks(explained) if why_not else lines(explained):
             click.echo(line)
         _print_schedules(schedules)
+        _print_watches(watches)
     if exit_status and not explained.fires:
         ctx.exit(WOULD_NOT_FIRE)
 
@@ -92,6 +97,13 @@ def _print_schedules(found: list[dict[str, Any]]) -> None:
         click.echo()
         for line in lines(row, wall_ms):
             click.echo(line)
+
+
+def _print_watches(found: list[dict[str, Any]]) -> None:
+    from trigmon.console.watch_text import line
+
+    for row in found:
+        click.echo(f"\n{line(row)}")
 
 
 def lines(explained: Explained) -> Iterator[str]:

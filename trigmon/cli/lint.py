@@ -51,7 +51,7 @@ def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -
     from trigmon.cli.errors import exit_for
     from trigmon.rules import lint as rules
 
-    _check_rules(ignore, [rules.name_of(rule) for rule in rules.RULES])
+    _check_rules(ignore, [*map(rules.name_of, rules.RULES), rules.WATCH_HINDERED])
     try:
         rows, places = _from_files(paths) if paths else (_from_queue_manager(), {})
     except Exception as error:
@@ -61,7 +61,8 @@ def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -
         for line in lines:
             output.note(f"trigmon: {line}")
         ctx.exit(CANNOT)
-    found = [one for one in rules.lint(rules.definitions(rows)) if one.rule not in ignore]
+    found = [*rules.lint(rules.definitions(rows)), *rules.reported(rows)]
+    found = [one for one in found if one.rule not in ignore]
     for one in found:
         _print(one, places.get((one.object_type, "" if one.object_type == "QMGR" else one.name), ""))
     summary = counted(len(found), "finding") if found else "nothing found"

@@ -11,7 +11,7 @@ watch_argument = click.argument("watch", shell_complete=complete_names("WATCH"))
 
 @group("watch", example="trigmon watch list")
 def watch() -> None:
-    """Watches, which put a message for each file in a directory: list, show, define, alter, delete, pause, resume.
+    """Watches: a message for each file in a directory; list, show, define, alter, delete, pause, resume, serve.
 
     Attributes are given as KEY=VALUE, by long name or MQSC word: directory=/srv/in, quiet=30s.
     """
@@ -20,16 +20,17 @@ def watch() -> None:
 @command("list", "trigmon watch list", watch)
 @click.argument("pattern", default="*")
 def list_(pattern: str) -> None:
-    """List the watches whose name is PATTERN, or begins with it when it ends in *."""
+    """List the watches whose name is PATTERN, or begins with it when it ends in *, and how they are."""
     from trigmon.cli.objects import show_list
 
-    show_list("WATCH", pattern, ["name", "directory", "pattern", "q_name", "content", "paused"], system=True)
+    columns = ["name", "state", "directory", "q_name", "files_waiting", "files_taken", "last_put_ms", "problem"]
+    show_list("WATCH", pattern, columns, system=True)
 
 
 @command("show", "trigmon watch show INCOMING", watch)
 @watch_argument
 def show(watch: str) -> None:
-    """Show every attribute of a watch."""
+    """Show every attribute of a watch, what waits, the last file and what hinders it."""
     from trigmon.cli.objects import show_one
 
     show_one("WATCH", watch)
@@ -88,3 +89,21 @@ def resume(watch: str) -> None:
     from trigmon.cli import pause as pausing
 
     pausing.resume("watch", watch)
+
+
+@command("serve", "trigmon watch serve", watch)
+def serve() -> None:
+    """Serve the watches until Ctrl-C: put the messages, and move the files.
+
+    trigmon run does this itself unless the setting server.watches is false. One process serves all watches of a queue
+    manager. Its user reads and moves the files, and is an administrator.
+    """
+    from trigmon import log
+    from trigmon.watches.service import run
+
+    ours = invocation()
+    ours.announce_config()
+    settings = ours.settings()
+    log.configure(settings.log.level, settings.log.format)
+    log.say_always(qmgr=settings.qmgr.name)
+    run(ours.qmgr)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from trigmon.client.link import Link
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.reconnection import Link
 from trigmon.monitor.registration import keeper_of
 from trigmon.mq.calls import Call, ChangeRun, Runs
 from trigmon.mq.replies import Listing, Reply

@@ -10,8 +10,8 @@ import time
 from itertools import islice
 from typing import Final
 
+from trigmon.client.link import Link, LinkDown
 from trigmon.log import logger
-from trigmon.monitor.reconnection import Link, LinkDown
 from trigmon.mq.calls import Caps, ChangeRun, Runs, StartRuns
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing, ToStart

@@ -15,6 +15,7 @@ import msgspec
 from trigmon import paths
 from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
+from trigmon.client.link import Link, LinkDown
 from trigmon.keeper import protocol, systemd_bus
 from trigmon.launch import capabilities, unix
 from trigmon.launch.keeper_client import Keepers
@@ -27,7 +28,6 @@ from trigmon.monitor.child_process import Limits
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.output_cleanup import Sweeper
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.reconnection import Link, LinkDown
 from trigmon.monitor.registration import Registration
 from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.spark_servers.server_manager import Servers

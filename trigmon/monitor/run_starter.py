@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
+from trigmon.client.link import LinkDown
 from trigmon.launch.launch_plan import Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import logger
 from trigmon.monitor import run_changes
 from trigmon.monitor.child_process import Limits, now_ms
 from trigmon.monitor.ledger_writer import LedgerWriter
-from trigmon.monitor.reconnection import LinkDown
 from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.trigger_plan import process_for, startable
 from trigmon.mq.attributes import Process

@@ -7,13 +7,13 @@ import signal
 import time
 from contextlib import suppress
 
+from trigmon.client.link import LinkDown
 from trigmon.keeper import protocol
 from trigmon.launch.keeper_client import KeeperGone
 from trigmon.log import logger
 from trigmon.monitor.child_process import Child, Limits
 from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.ledger_writer import LedgerWriter
-from trigmon.monitor.reconnection import LinkDown
 from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 

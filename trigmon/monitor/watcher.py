@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from trigmon.client.link import Link, LinkDown
 from trigmon.log import Seldom, logger
 from trigmon.monitor import run_changes
 from trigmon.monitor.adoption import resume
 from trigmon.monitor.child_process import now_ms
 from trigmon.monitor.control_channel import ControlChannel
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.reconnection import Link, LinkDown
 from trigmon.monitor.registration import Registration
 from trigmon.monitor.trigger_plan import (
     DeadLetter,

@@ -576,6 +576,37 @@ class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls")
     lost_servers: list[LostServer] = []
 
 
+# -- watches -----------------------------------------------------------------------------------------------
+
+
+class WatchState(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """How a watch is, as the process says that serves it. Times are milliseconds since 1970, 0 for never.
+
+    ``files_waiting``: matching files in the directory at its last look. ``files_taken``: those moved, or to be moved,
+    whose message is not yet put. ``files_failed``: those in the directory FAILED. ``messages_put``: since this process
+    began. ``problem`` is what hinders it, blank where nothing does.
+    """
+
+    name: str
+    files_waiting: int = 0
+    files_taken: int = 0
+    files_failed: int = 0
+    messages_put: int = 0
+    last_file: str = ""
+    last_put_ms: int = 0
+    problem: str = ""
+    problem_since_ms: int = 0
+
+
+class ReportWatches(Call, frozen=True, array_like=True, kw_only=True, tag="report_watches"):
+    """How the watches are that the caller serves. Answered by Done.
+
+    DISPLAY shows it as long as the connection lasts.
+    """
+
+    watches: list[WatchState]
+
+
 # -- reservations -------------------------------------------------------------------------------------------
 
 
@@ -719,6 +750,7 @@ AnyCall = (
     | CancelRun
     | RetryRun
     | Controls
+    | ReportWatches
     | Reserve
     | ReadReserved
     | Settle

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 NAME_LENGTH = 48
+RECORD_QUEUE = "SYSTEM.TRIGMON.FILES"
+"""Ours: the records of files that are on their way to their messages."""
 _NAME = re.compile(r"[A-Za-z0-9./_%]{1,48}\Z")
 
 

@@ -31,8 +31,8 @@ class Notes:
 
     ``events``: to be reported once the turn is durable. ``woken``: by queue the messages that came, as msg_id and
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
-    time. ``schedules``: those that have changed, None for one that is deleted. ``news``: how often there was news for
-    monitors; ``rings``: whether monitors are still to be woken for it.
+    time. ``schedules``: those that have changed, None for one that is deleted. ``has_watches``: a watch is, or was,
+    defined. ``news``: how often there was news for monitors; ``rings``: whether monitors are still to be woken for it.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Notes:
         self.woken: dict[str, Came] = {}
         self.tended: set[str] = set()
         self.schedules: dict[str, Schedule | None] = {}
+        self.has_watches = False
         self.news = 0
         self.rings = False
 
@@ -112,6 +113,7 @@ class Notes:
                 self.tended.add(change.definition.name)
         if isinstance(change.definition, Schedule):
             self.schedules[change.definition.name] = change.definition
+        self.has_watches = self.has_watches or change.object_type is ObjectType.WATCH
         if change.object_type is ObjectType.QALIAS:
             for session in self._waiters.all():
                 if session.parked is not None:

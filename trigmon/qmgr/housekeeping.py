@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trigmon.mq.calls import Call, Disconnect
+from trigmon.mq.calls import Call, Disconnect, Display
+from trigmon.mq.enums import ObjectType
+from trigmon.mq.names import RECORD_QUEUE
 from trigmon.mq.replies import Counted, Listing
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
@@ -61,6 +63,11 @@ class Housekeeping:
     def watches_the_clock(self) -> bool:
         """Whether anything depends on time: a queue's attributes, or the scan for expired messages."""
         return bool(self._notes.tended) or self._scan.interval_ms > 0
+
+    @property
+    def has_watches(self) -> bool:
+        """Whether a watch is or was defined since the start, or files of one were on their way at the start."""
+        return self._notes.has_watches
 
     def tend(self) -> list[Answer]:
         """Judges the queues that have BACKSTOP, MAXWAIT or REARM(AUTO), a slice of them in a turn."""
@@ -129,6 +136,9 @@ class Housekeeping:
         turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
         facts = self._store.facts(Wants(session.connection), False)
         self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
+        watches = turn([(session, 1, Display(object_type=ObjectType.WATCH.name, limit=1))])
+        listed = any(isinstance(answer.reply, Listing) and answer.reply.rows for answer in watches)
+        self._notes.has_watches = listed or self._store.depth_of(RECORD_QUEUE) > 0
         # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)

@@ -28,7 +28,7 @@ from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEn
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.oldest_messages import OldestMessages
 from trigmon.qmgr.queue_history import Activity, Looks
-from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session, lost_servers
+from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session, SessionReports
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
@@ -249,8 +249,8 @@ class QueueManager:
     def _state(self, session: Session, now: int) -> ManagerState:
         waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        oldest, lost = partial(self._oldest.put_ms, session.connection, now), partial(lost_servers, self._sessions)
-        more = (self.backups.of(session), self._activity, self.disk(), lost, session.report_servers, end, oldest)
+        oldest, reports = partial(self._oldest.put_ms, session.connection, now), SessionReports(session, self._sessions)
+        more = (self.backups.of(session), self._activity, self.disk(), reports, end, oldest)
         return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, *more, self.counters.figures)
 
     def _end_session(self, by: Session, connection: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.calls import Call, LostServer
+from trigmon.mq.calls import Call, LostServer, WatchState
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,8 @@ class Session:
 
     ``ends_on_news``: it is a monitor's, and its waiting get ends when an operator asks for something. ``is_asked``: its
     call is being performed, and changes on the way do not end its wait. ``lost_servers``: a monitor's name, and which
-    of its Spark Connect servers end again and again.
+    of its Spark Connect servers end again and again. ``watches``: how the watches are that its process serves, None
+    where it serves none.
     """
 
     __slots__ = (
@@ -66,6 +67,7 @@ class Session:
         "is_gone",
         "lost_servers",
         "parked",
+        "watches",
     )
 
     def __init__(self, connection: int, identity: Identity) -> None:
@@ -76,13 +78,30 @@ class Session:
         self.is_asked = False
         self.ends_on_news = False
         self.lost_servers: tuple[str, list[LostServer]] = ("", [])
+        self.watches: list[WatchState] | None = None
         self.attachment: Any = None
+
+
+class SessionReports:
+    """What connected monitors and services report of themselves, and what this session does."""
+
+    def __init__(self, session: Session, sessions: Mapping[int, Session]) -> None:
+        self._session = session
+        self._sessions = sessions
 
     def report_servers(self, monitor: str, servers: list[LostServer]) -> None:
         """Notes which of this monitor's Spark Connect servers end again and again."""
-        self.lost_servers = monitor, servers
+        self._session.lost_servers = monitor, servers
 
+    def report_watches(self, watches: list[WatchState]) -> None:
+        """Notes how the watches are that this session's process serves."""
+        self._session.watches = watches
 
-def lost_servers(sessions: Mapping[int, Session]) -> dict[str, list[LostServer]]:
-    """Returns by monitor the Spark Connect servers that end again and again, as the connected ones report them."""
-    return dict(each.lost_servers for each in sessions.values() if each.lost_servers[1])
+    def lost_servers(self) -> dict[str, list[LostServer]]:
+        """Returns by monitor the Spark Connect servers that end again and again."""
+        return dict(each.lost_servers for each in self._sessions.values() if each.lost_servers[1])
+
+    def watches(self) -> dict[str, WatchState] | None:
+        """Returns by name how the watches are, None where no process serves them."""
+        reported = [each.watches for each in self._sessions.values() if each.watches is not None]
+        return {state.name: state for states in reported for state in states} if reported else None

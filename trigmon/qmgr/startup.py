@@ -6,6 +6,7 @@ from typing import Any
 
 from trigmon.mq.calls import Define
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.names import RECORD_QUEUE
 
 _QUEUES: dict[str, dict[str, Any]] = {
     "SYSTEM.DEFAULT.LOCAL.QUEUE": {},
@@ -17,6 +18,8 @@ _QUEUES: dict[str, dict[str, Any]] = {
     "SYSTEM.ADMIN.PERFM.EVENT": {},
     "SYSTEM.ADMIN.CONFIG.EVENT": {},
     "SYSTEM.CLUSTER.TRANSMIT.QUEUE": {"usage": "transmission"},
+    # Ours: the files of watches that are on their way to their messages.
+    RECORD_QUEUE: {"max_q_depth": 999_999_999, "def_persistence": "persistent"},
 }
 _OTHERS = {
     ObjectType.QALIAS: "SYSTEM.DEFAULT.ALIAS.QUEUE",

@@ -38,9 +38,10 @@ KINDS = (
         "not_started",
         "stuck",
         "spark_server",
+        "watch",
         "old",
     ),
-    *("dead_letters", "put_aside", "not_archived", "nearly_full", "disk_near", "paused"),
+    *("dead_letters", "put_aside", "bad_files", "not_archived", "nearly_full", "disk_near", "paused"),
 )
 """The most urgent first."""
 URGENT = frozenset(KINDS[: KINDS.index("old")])
@@ -101,7 +102,7 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
     if disk is not None and disk.not_archived:
         remedy = "make room in store.journal_archive, then make a backup: older ones cannot be brought past this"
         yield Attention("not_archived", "", disk.not_archived, remedy, what="")
-    for monitor, servers in manager.lost_servers().items():
+    for monitor, servers in manager.reports.lost_servers().items():
         for server in servers:
             text = f"the Spark Connect server of {monitor} ended {server.times} times: {server.why}"
             remedy = (

@@ -35,6 +35,7 @@ from trigmon.rules.objects.inquire_set import shown
 from trigmon.rules.reservations.display_reservations import rows as reserved_rows
 from trigmon.rules.runs.pause import itself_paused, shown_pauses
 from trigmon.rules.runs.pause import rows as pause_rows
+from trigmon.rules.watches import attention_of_watches, with_state
 
 
 def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -55,6 +56,14 @@ def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: i
         for _, kind, definition, queue in behind[:limit]
     ]
     return Decision(Listing(rows=rows, more=len(behind) > limit))
+
+
+def complete_display(call: Display, reply: Listing, manager: ManagerState) -> Listing:
+    """Adds to watches how they are, as the process reports that serves them."""
+    if call.object_type.upper() != ObjectType.WATCH.name:
+        return reply
+    reported = manager.reports.watches()
+    return replace(reply, rows=[with_state(row, reported) for row in reply.rows])
 
 
 _Object = tuple[str, ObjectType, Definition, QueueFacts | None]
@@ -169,7 +178,7 @@ def complete_status(call: Status, reply: Values, manager: ManagerState) -> Value
     oldest = {name: manager.oldest_put_ms(name) for name in _own_filled(facts)}
     lies = Waiting({name: put_ms for name, put_ms in oldest.items() if put_ms}, newest)
     known = needs_attention(facts, lies)
-    attention = ordered([*known, *attention_of_process(manager, lies, known)])
+    attention = ordered([*known, *attention_of_process(manager, lies, known), *attention_of_watches(facts, manager)])
     more: dict[str, Any] = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets}
     more |= {"oldest_ms": min(lies.oldest_ms.values(), default=0), "warnings": manager.warnings}
     if manager.disk is not None:

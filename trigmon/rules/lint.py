@@ -7,6 +7,7 @@ user knows the program, it names PROGRAM.
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ from trigmon.mq.attributes import (
     Process,
     QueueManagerDefinition,
     Schedule,
+    Watch,
 )
 from trigmon.mq.descriptors import TM_LENGTH
 from trigmon.mq.enums import (
@@ -38,6 +40,7 @@ from trigmon.mq.enums import (
 )
 from trigmon.mq.explanation import moment
 from trigmon.rules.objects.define import DEFAULT_OBJECTS
+from trigmon.rules.objects.file_patterns import overlap
 from trigmon.rules.remedies import quoted_name as _q
 from trigmon.rules.remedies import quoted_text as _text
 from trigmon.rules.remedies import related as _related
@@ -46,6 +49,8 @@ from trigmon.rules.runs.check_program import path_words
 from trigmon.rules.runs.shell_text import for_a_shell, needs_shell
 from trigmon.schedules.moments import common_moment, skipped
 
+WATCH_HINDERED = "watch-hindered"
+"""What no definition shows: a directory or a queue that hinders a watch, as the process reports that serves it."""
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000
 _DEAD_LETTER_Q = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -84,6 +89,7 @@ class Definitions(msgspec.Struct, frozen=True):
     schedules: dict[str, Schedule]
     models: frozenset[str]
     queue_names: frozenset[str]
+    watches: dict[str, Watch]
 
     def triggered(self) -> Iterator[LocalQueue]:
         """Yields the queues that are to start programs.
@@ -112,8 +118,9 @@ def definitions(rows: Iterable[Mapping[str, Any]]) -> Definitions:
             names.add(row["name"])
     q_mgr = next(iter(found[ObjectType.QMGR].values()), QueueManagerDefinition(name=""))
     local, aliases, processes = (found[which] for which in (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.PROCESS))
-    schedules, models = found[ObjectType.SCHEDULE], frozenset(found[ObjectType.QMODEL])
-    return Definitions(q_mgr, local, aliases, processes, schedules, models, frozenset(names))
+    schedules, watches = found[ObjectType.SCHEDULE], found[ObjectType.WATCH]
+    models = frozenset(found[ObjectType.QMODEL])
+    return Definitions(q_mgr, local, aliases, processes, schedules, models, frozenset(names), watches)
 
 
 def lint(given: Definitions) -> list[Finding]:
@@ -122,6 +129,16 @@ def lint(given: Definitions) -> list[Finding]:
         Finding(name_of(rule), found.object_type.name, found.name, found.found, risk, found.remedy)
         for rule, risk in RULES.items()
         for found in sorted(rule(given), key=lambda found: found.name)
+    ]
+
+
+def reported(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """Returns what hinders watches: in the rows of DISPLAY of a queue manager that runs."""
+    risk = "Its files do not become messages, or some of them do not."
+    return [
+        Finding(WATCH_HINDERED, "WATCH", row["name"], row["problem"], risk, f"DISPLAY WATCH({_q(row['name'])}) ALL")
+        for row in rows
+        if row.get("problem")
     ]
 
 
@@ -465,6 +482,40 @@ def schedule_in_a_skipped_hour(given: Definitions) -> Iterator[Found]:
             yield Found(ObjectType.SCHEDULE, schedule.name, f"CRON({schedule.cron}) {schedule.timezone}: {gap}", utc)
 
 
+def watch_to_nothing(given: Definitions) -> Iterator[Found]:
+    """Yields watches whose queue is not defined."""
+    for watch in given.watches.values():
+        if watch.q_name not in given.queue_names:
+            found = f"QUEUE({watch.q_name}) is not defined"
+            yield Found(ObjectType.WATCH, watch.name, found, f"DEFINE QLOCAL({_q(watch.q_name)}) DEFPSIST(YES)")
+
+
+def watches_of_the_same_files(given: Definitions) -> Iterator[Found]:
+    """Yields watches of one directory whose patterns may match the same names, the later name of two."""
+    watches = sorted(given.watches.values(), key=lambda watch: watch.name)
+    for number, watch in enumerate(watches):
+        for other in watches[:number]:
+            if _path(watch.directory) == _path(other.directory) and overlap(watch.pattern, other.pattern):
+                found = f"PATTERN({watch.pattern}), and PATTERN({other.pattern}) on {other.name}"
+                found = f"DIRECTORY({watch.directory}) {found}"
+                yield Found(ObjectType.WATCH, watch.name, found, f"DELETE WATCH({_q(watch.name)})")
+                break
+
+
+def watch_of_moved_files(given: Definitions) -> Iterator[Found]:
+    """Yields watches that move files to a directory that is watched."""
+    watched = {_path(watch.directory) for watch in given.watches.values()}
+    for watch in given.watches.values():
+        for word, path in (("DONE", watch.done), ("FAILED", watch.failed)):
+            if path and _path(path) in watched:
+                remedy = f"ALTER WATCH({_q(watch.name)}) {word}(' ')"
+                yield Found(ObjectType.WATCH, watch.name, f"{word}({path}) is watched", remedy)
+
+
+def _path(path: str) -> str:
+    return posixpath.normpath(path)
+
+
 RULES: dict[Rule, str] = {
     trigger_without_process: "Nothing starts: no trigger message is written while the process is not defined.",
     trigger_without_initiation_queue: "Nothing starts: there is no queue for the trigger message to go to.",
@@ -508,6 +559,10 @@ RULES: dict[Rule, str] = {
     " first has left.",
     schedule_in_a_skipped_hour: "On the day on which the clocks are set forward it starts at the end of the gap, with"
     " whatever else begins then.",
+    watch_to_nothing: "No file becomes a message: each waits in the directory until the queue is defined.",
+    watches_of_the_same_files: "Each file goes to one of the two, whichever sees it first.",
+    watch_of_moved_files: "A file that is done becomes a message once more; in the directory of its own watch without"
+    " end.",
 }
 
 

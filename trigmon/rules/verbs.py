@@ -31,6 +31,7 @@ from trigmon.rules.dead_letters.newest import decide_newest, look_for_newest
 from trigmon.rules.dead_letters.reject import decide_put_off, decide_reject, look_for_reject
 from trigmon.rules.dead_letters.undelivered import decide_report, decide_undelivered
 from trigmon.rules.display import (
+    complete_display,
     complete_status,
     decide_display,
     decide_display_handles,
@@ -153,6 +154,7 @@ from trigmon.rules.runs.run_ledger import (
 from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_shared, decide_record_judged
 from trigmon.rules.statistics import complete_statistics, decide_statistics
 from trigmon.rules.triggered_runs import decide_get_many
+from trigmon.rules.watches import complete_report_watches, decide_report_watches
 
 # Each function names the types of its call and its facts; tests/rules/test_verbs.py holds that it gets these facts.
 Decide = Callable[[Any, Any, Found | None, int, Ids], Decision]
@@ -319,7 +321,7 @@ VERBS: dict[type[calls.Call], Verb] = {
         _dead_letters, decide_discard, look_for_dead_letters, is_wide=True, is_administrative=True
     ),
     calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
-    calls.Display: Verb(_everything, decide_display, is_wide=True),
+    calls.Display: Verb(_everything, decide_display, complete=complete_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
     calls.QueueStatus: Verb(_everything, decide_queue_status, complete=complete_queue_status, is_wide=True),
@@ -341,6 +343,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.BeginBackup: Verb(_nothing, decide_backup, complete=complete_begin_backup, is_administrative=True),
     calls.ReadBackup: Verb(_nothing, decide_backup, complete=complete_read_backup, is_administrative=True),
     calls.EndBackup: Verb(_nothing, decide_backup, complete=complete_end_backup, is_administrative=True),
+    calls.ReportWatches: Verb(
+        _nothing, decide_report_watches, complete=complete_report_watches, is_administrative=True
+    ),
     calls.Ping: Verb(_nothing, decide_ping),
     calls.RecordRun: Verb(_new_run, decide_record_run, fired_by=fired_by, is_wide=True, is_monitors=True),
     calls.RecordRuns: Verb(_nothing, decide_record_runs, is_monitors=True),

@@ -22,7 +22,7 @@ from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.arrivals import Arrivals
 from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
-from trigmon.server.daemon_children import ChildProcess, children_of
+from trigmon.server.daemon_children import Children, children_of
 from trigmon.server.event_log import Logged
 from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
@@ -73,6 +73,7 @@ class Daemon:
         self._log = log.logger(qmgr=settings.qmgr.name)
         self._service = ServiceManager()
         self._over: asyncio.Future[int]
+        self._children = Children()
         self._seldom = log.Seldom(self._log)
         server = settings.server
         self._arrivals = Arrivals(Authority(server.administrators, server.monitors, server.setters), self._seldom)
@@ -92,17 +93,18 @@ class Daemon:
         # First of all: a daemon that is asked to stop while it starts stops in order as soon as it has started.
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._asked_to_stop, number)
-        child, exporter = children_of(self._settings, self._log, with_monitor=self._with_monitor)
+        self._children = children_of(self._settings, self._log, with_monitor=self._with_monitor)
+        exporter = self._children.exporter
         # It reports a queue manager that waits for its database, too, and one that stops.
         if exporter:
             exporter.start()
         try:
-            return await self._serve(child)
+            return await self._serve()
         finally:
             if exporter:
                 await exporter.stop()
 
-    async def _serve(self, child: ChildProcess | None) -> int:
+    async def _serve(self) -> int:
         manager = await self._setup.take_up(self._over, self._away)
         if manager is None:
             self._log.info("stopped", exit_status=STOPPED)
@@ -118,11 +120,11 @@ class Daemon:
             raise
         timers = self._begin_life()
         self._acceptor.start()
-        if child:
-            child.start()
+        if self._children.monitor:
+            self._children.monitor.start()
         self._say_ready()
         status, timers = await self._live(timers)
-        status = await self._end(status, child)
+        status = await self._end(status)
         timers.stop()
         return status
 
@@ -253,6 +255,7 @@ class Daemon:
         turns = self._turns
         chores = [Chore("look after connections", 1.0, turns.look_after)]
         chores.append(Chore("look after the work", 1.0, self._look_after_the_work))
+        chores.append(Chore("serve the watches", 1.0, self._serve_watches))
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
         chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._setup.look_at_the_disk)))
         if self._setup.remote is not None:
@@ -287,6 +290,9 @@ class Daemon:
         else:
             self._log.info("the wall clock is where the queue manager's own time is")
 
+    def _serve_watches(self) -> None:
+        self._children.serve_watches(self._manager.housekeeping.has_watches)
+
     def _say_status(self) -> None:
         if self._waited_s:
             return
@@ -315,16 +321,17 @@ class Daemon:
         if not self._over.done():
             self._over.set_result(STORE_BROKEN)
 
-    async def _end(self, status: int, child: ChildProcess | None) -> int:
-        """Lets go of everything, in order: the sockets, the monitor while it can still speak to us, the clients.
+    async def _end(self, status: int) -> int:
+        """Lets go of everything, in order: the sockets, the children while they can still speak to us, the clients.
 
         The exit status: the store may fail at its very end, too.
         """
         self._service.stopping()
         self._acceptor.close()
         self._arrivals.close()
-        if child:
-            await child.stop()
+        for child in (self._children.monitor, self._children.watches):
+            if child:
+                await child.stop()
         if status == STOPPED and not self._lost.done():
             until = self._loop.time() + self._settings.server.stop_timeout_s
             if await self._has_stopped():

@@ -1,4 +1,4 @@
-"""The daemon's children, monitor and metrics exporter: started, started again when they die, ended when it stops."""
+"""The daemon's children: monitor, metrics exporter and watches. One that dies is started again."""
 
 from __future__ import annotations
 
@@ -49,6 +49,14 @@ EXPORTER = Child(
     "the metrics exporter does not end and is killed",
 )
 
+WATCHES = Child(
+    ("watch", "serve"),
+    "the process of the watches started",
+    "the process of the watches cannot be started",
+    "the process of the watches ended",
+    "the process of the watches does not end and is killed",
+)
+
 
 class ChildProcess:
     """Keeps one child running beside the queue manager."""
@@ -66,9 +74,11 @@ class ChildProcess:
         self._pause_s = FIRST_PAUSE_S
         self._again: asyncio.TimerHandle | None = None
         self._gone: asyncio.Future[None] | None = None
+        self.is_wanted = False
 
     def start(self) -> None:
         """Starts it now, and again whenever it ends, until :meth:`stop`."""
+        self.is_wanted = True
         self._again = None
         self._started = self._loop.time()
         environment = os.environ | self._settings.as_environment()
@@ -128,12 +138,27 @@ def _end_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def children_of(settings: Settings, log: Any, *, with_monitor: bool) -> tuple[ChildProcess | None, ChildProcess | None]:
-    """Returns the monitor and the metrics exporter, None where one is not wanted."""
-    monitor = exporter = None
+class Children(NamedTuple):
+    """The children of a daemon, None for one that is not wanted. The watches are started when one is defined."""
+
+    monitor: ChildProcess | None = None
+    exporter: ChildProcess | None = None
+    watches: ChildProcess | None = None
+
+    def serve_watches(self, are_defined: bool) -> None:
+        """Starts the process of the watches where there are any. It stays until the daemon ends."""
+        if are_defined and self.watches is not None and not self.watches.is_wanted:
+            self.watches.start()
+
+
+def children_of(settings: Settings, log: Any, *, with_monitor: bool) -> Children:
+    """Returns the children that the settings ask for; none of them is started."""
+    monitor = exporter = watches = None
     if with_monitor:
         grace_s = settings.monitor.grace_s if settings.monitor.stop_runs else 0.0
         monitor = ChildProcess(MONITOR, settings, log, grace_s)
     if settings.metrics.listen or settings.metrics.textfile:
         exporter = ChildProcess(EXPORTER, settings, log)
-    return monitor, exporter
+    if settings.server.watches:
+        watches = ChildProcess(WATCHES, settings, log)
+    return Children(monitor, exporter, watches)

@@ -50,6 +50,7 @@ from trigmon.rules.messages.context import BLANK, CONTEXT_WAYS, NO_CONTEXT, ORDI
 from trigmon.rules.messages.expiry import capped
 from trigmon.rules.messages.logical_put import LOGICAL_ORDER
 from trigmon.rules.messages.reports import check_report
+from trigmon.rules.model.access import check_may_use
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.handles import PutPlan, Route
 from trigmon.rules.model.queue_facts import QueueFacts, check_alive, counted_priority
@@ -141,6 +142,7 @@ def destination(call: Put | PutMany, facts: Facts) -> tuple[QueueFacts, Named, R
         route = handle.route
     else:
         queue, route = base_queue(call.q_name, facts)
+        check_may_use(queue.definition.name, facts.connection)
     check_puts_allowed(facts, queue)
     return queue, facts.alias or facts.remote or queue.definition, route
 

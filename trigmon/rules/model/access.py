@@ -12,6 +12,7 @@ from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.reservation import Reservation
 
 _SYSTEM = "SYSTEM."
+_OURS = "SYSTEM.TRIGMON."
 
 
 def check_may_set(name: str, connection: ConnectionFacts) -> None:
@@ -25,6 +26,15 @@ def check_may_set(name: str, connection: ConnectionFacts) -> None:
             f"{name}: MQSET needs the right to set: server.setters names its users, and an administrator has it; "
             "over TCP no user has"
         )
+
+
+def check_may_use(q_name: str, connection: ConnectionFacts) -> None:
+    """Checks the use of a queue for messages. Raises NotAuthorized (2035).
+
+    What lies on a queue of trigmon's own says which files the queue manager's user moves and reads.
+    """
+    if q_name.startswith(_OURS) and not connection.is_administrator:
+        raise NotAuthorized(f"{q_name}: messages of trigmon's own queues are for administrators")
 
 
 def check_may_end(reservation: Reservation, named: str, connection: ConnectionFacts) -> None:

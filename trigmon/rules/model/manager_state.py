@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trigmon.mq.calls import LostServer
+from trigmon.mq.calls import LostServer, WatchState
 from trigmon.mq.explanation import Looked
 
 
@@ -63,6 +63,22 @@ class Activities(Protocol):
         """Counts anew from now on."""
 
 
+class Reports(Protocol):
+    """What connected monitors and services report of themselves; it is forgotten with their connection."""
+
+    def report_servers(self, monitor: str, servers: list[LostServer]) -> None:
+        """Notes which of the Spark Connect servers of the calling monitor end again and again."""
+
+    def report_watches(self, watches: list[WatchState]) -> None:
+        """Notes how the watches are that the caller serves."""
+
+    def lost_servers(self) -> dict[str, list[LostServer]]:
+        """Returns by monitor the Spark Connect servers that end again and again."""
+
+    def watches(self) -> dict[str, WatchState] | None:
+        """Returns by name how the watches are, None where no process serves them."""
+
+
 class ManagerState(msgspec.Struct, frozen=True):
     """The process of a queue manager as it is now. Times are milliseconds since 1970."""
 
@@ -76,8 +92,7 @@ class ManagerState(msgspec.Struct, frozen=True):
     backup: Backup  # of the connection that calls
     activity: Activities
     disk: Disk | None  # None where the store is on no disk of its own
-    lost_servers: Callable[[], dict[str, list[LostServer]]]  # what the connected monitors report, by monitor
-    report_servers: Callable[[str, list[LostServer]], None]  # notes what this connection's monitor reports
+    reports: Reports  # of the connections, and of the one that calls
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
     oldest_put_ms: Callable[[str], int]  # of a queue: when its oldest message was put, 0 for none
     figures: Callable[[], dict[str, Any]]  # what was counted since the start (trigmon.qmgr.counters)

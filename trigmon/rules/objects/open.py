@@ -25,7 +25,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Opened
 from trigmon.rules.messages.context import check_opened
-from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set
+from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set, check_may_use
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import WideFacts
@@ -85,6 +85,8 @@ def _open_queue(call: Open, options: int, facts: WideFacts, found: Found | None,
         handle = HandleFacts(ids.handle(), connection, OBJECT_TYPES[type(itself)], itself.name, "", options)
         return Decision(Opened(handle=handle.handle, q_name=itself.name), [OpenHandle(handle)])
     queue, route = base_queue(call.object_name, facts)
+    if options & _MESSAGES:
+        check_may_use(queue.definition.name, facts.connection)
     if route is not None and options & _ONLY_LOCAL:
         raise OptionNotValidForType(f"{route.definition} is a remote queue: messages can be put to it, not got")
     options = _with_input(options, queue)

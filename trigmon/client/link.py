@@ -62,7 +62,7 @@ class Link:
             try:
                 self._connection = self._connect()
             except MQError as error:
-                raise self._down(error) from None
+                raise self.lost(error) from None
             self._pause_s = _FIRST_PAUSE_S
         return self._connection
 
@@ -77,7 +77,7 @@ class Link:
         except MQError as error:
             if error.reason not in _GONE:
                 raise
-            raise self._down(error) from None
+            raise self.lost(error) from None
 
     def pipeline(self, calls: Sequence[Call]) -> list[Reply]:
         """Sends several calls at once and returns their replies in order; raises as :meth:`call`.
@@ -91,7 +91,7 @@ class Link:
         except MQError as error:
             if error.reason not in _GONE:
                 raise
-            raise self._down(error) from None
+            raise self.lost(error) from None
 
     def drop(self) -> None:
         """Drops the connection without a disconnect: what was got and not committed is backed out."""
@@ -108,8 +108,8 @@ class Link:
             except MQError:
                 connection.drop()
 
-    def _down(self, error: MQError) -> LinkDown:
-        """Drops the connection, and sets when the next attempt is due."""
+    def lost(self, error: MQError) -> LinkDown:
+        """Drops the connection, sets when the next attempt is due, and returns what is to be raised."""
         if self._connection is not None:
             self._connection.drop()
             self._connection = None
