@@ -103,6 +103,10 @@ class Housekeeping:
         now = self._manager.clock.now()
         return LookThrough(shared=self._store.takes_role("EXPIRY", now, now + 2 * self._scan.interval_ms))
 
+    def report_changes(self) -> list[Answer]:
+        """Reports what no call changes: monitors that are gone or back, the disk, lost members."""
+        return self._manager.event_messages.look_around()
+
     def forget_outcomes(self) -> list[Answer]:
         """Forgets outcomes of units of work whose clients have been gone for a week, a slice of them."""
         before_ms = self._manager.clock.now() - OUTCOMES_KEPT_MS
@@ -129,6 +133,7 @@ class Housekeeping:
         turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
         facts = self._store.facts(Wants(session.connection), False)
         self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
+        self._manager.event_messages.switch(facts.q_mgr)
         # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trigmon.mq.calls import Call, LostServer
+from trigmon.rules.model.handles import ConnectionFacts
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +78,24 @@ class Session:
         self.ends_on_news = False
         self.lost_servers: tuple[str, list[LostServer]] = ("", [])
         self.attachment: Any = None
+
+    def facts(self, since_ms: int) -> ConnectionFacts:
+        """Returns what the rules may know of a connection that begins now."""
+        it = self.identity
+        return ConnectionFacts(
+            self.connection,
+            it.client_id,
+            it.application,
+            it.user,
+            it.pid,
+            it.run_id,
+            is_administrator=it.administrator,
+            is_setter=it.setter,
+            max_handles=it.max_handles,
+            max_dynamic_queues=it.max_dynamic_queues,
+            max_reservations=it.max_reservations,
+            since_ms=since_ms,
+        )
 
     def report_servers(self, monitor: str, servers: list[LostServer]) -> None:
         """Notes which of this monitor's Spark Connect servers end again and again."""

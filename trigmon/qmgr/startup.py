@@ -6,6 +6,7 @@ from typing import Any
 
 from trigmon.mq.calls import Define
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.event_kinds import EVENT_QUEUE, PERFORMANCE_EVENT_QUEUE
 
 _QUEUES: dict[str, dict[str, Any]] = {
     "SYSTEM.DEFAULT.LOCAL.QUEUE": {},
@@ -14,8 +15,9 @@ _QUEUES: dict[str, dict[str, Any]] = {
     "SYSTEM.CHANNEL.INITQ": {},
     "SYSTEM.ADMIN.COMMAND.QUEUE": {},
     "SYSTEM.ADMIN.QMGR.EVENT": {},
-    "SYSTEM.ADMIN.PERFM.EVENT": {},
+    PERFORMANCE_EVENT_QUEUE: {},
     "SYSTEM.ADMIN.CONFIG.EVENT": {},
+    EVENT_QUEUE: {"def_persistence": "persistent"},
     "SYSTEM.CLUSTER.TRANSMIT.QUEUE": {"usage": "transmission"},
 }
 _OTHERS = {
