@@ -1,6 +1,6 @@
 """The settings, their layers, and where each value came from.
 
-The models say which keys exist and what a value may be; defaults and reasons stand in the shipped
+The sections say which keys exist and what a value may be; defaults and reasons stand in the shipped
 ``config/trigmon.yaml`` alone, which is the lowest layer. Over it lie ``/etc/trigmon/trigmon.yaml``, the file of
 ``--config`` or ``TRIGMON_CONFIG``, the environment (``TRIGMON_<SECTION>_<KEY>``) and the command line. An unknown key
 in any of them is an error that names file and line, or variable, and the nearest known key. A variable that merely
@@ -14,25 +14,24 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import PrivateAttr, ValidationError
 
 from trigmon import files, paths, yaml12
 from trigmon.mq.shortening import shortened
-from trigmon.setting_values import (
-    Address,
-    Bytes,
-    ConnectionString,
-    GroupName,
-    HttpAddress,
-    Mode,
-    QmgrName,
-    Schema,
-    Seconds,
-    User,
-    Variable,
-    host_and_port,
+from trigmon.setting_sections import (
+    ConnectSettings,
+    GroupSettings,
+    LogSettings,
+    MetricsSettings,
+    MonitorSettings,
+    QmgrSettings,
+    RunsSettings,
+    Section,
+    ServerSettings,
+    StoreSettings,
+    TracesSettings,
 )
 
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
@@ -51,137 +50,7 @@ class SettingsError(ValueError):
         self.can_pass = can_pass
 
 
-class _Section(BaseModel):
-    # A value is what its layer wrote: "5" for a number would hide a slip of the pen.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class QmgrSettings(_Section):
-    """Section ``qmgr``: which queue manager it is."""
-
-    name: QmgrName
-    data: str | None
-    definitions: list[str]
-
-    @property
-    def directory(self) -> Path:
-        """The data directory, by the rule of :mod:`trigmon.paths`."""
-        return paths.data_directory(self.name, self.data)
-
-
-class ServerSettings(_Section):
-    """Section ``server``: sockets, limits, and who may do what."""
-
-    socket_group: User | None
-    socket_mode: Mode
-    administrators: list[User]
-    monitors: list[User]
-    setters: list[User]
-    watches: bool
-    tcp: Address | None
-    max_connections: Annotated[int, Field(ge=1, le=100_000)]
-    max_connections_per_user: Annotated[int, Field(ge=1, le=100_000)] | None
-    max_connections_over_tcp: Annotated[int, Field(ge=1, le=100_000)] | None
-    max_handles_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
-    max_dynamic_queues_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
-    max_reservations_per_user: Annotated[int, Field(ge=0, le=100_000_000)]
-    hello_timeout_s: Seconds
-    frame_timeout_s: Seconds
-    reply_timeout_s: Seconds
-    stop_timeout_s: Seconds
-
-    @property
-    def tcp_address(self) -> tuple[str, int] | None:
-        """Host and port of ``tcp``."""
-        return host_and_port(self.tcp)
-
-
-class StoreSettings(_Section):
-    """Section ``store``: where messages lie, and what the disk must keep free."""
-
-    disk_reserve: Bytes
-    journal_archive: str | None
-    journal_archive_days: Annotated[float, Field(gt=0, le=36_500)] | None
-    postgres: ConnectionString | None
-    postgres_schema: Schema | None
-    accept_loss: bool
-    lease_s: Annotated[float, Field(ge=0.2, le=3600)]
-
-
-class GroupSettings(_Section):
-    """Section ``group``: the queue-sharing group the queue manager is a member of, if any."""
-
-    name: GroupName | None
-    postgres: ConnectionString | None
-    postgres_schema: Schema | None
-    accept_loss: bool
-    lease_s: Annotated[float, Field(ge=0.2, le=3600)]
-
-
-class MonitorSettings(_Section):
-    """Section ``monitor``: the trigger monitor."""
-
-    initiation_q: str
-    instances: Annotated[int, Field(ge=1, le=10_000)]
-    max_runs: Annotated[int, Field(ge=0, le=100_000)]
-    time_limit_s: Annotated[int, Field(ge=0, le=999_999_999)]
-    grace_s: Seconds
-    stop_runs: bool
-    launcher: Literal["process", "systemd"]
-    class_archives: bool
-    run_as_file: str | None
-    secrets_directory: str | None
-    environment: list[Variable]
-
-
-class ConnectSettings(_Section):
-    """Section ``connect``: the Spark Connect servers that a monitor keeps."""
-
-    runs: Annotated[int, Field(ge=1, le=10_000)]
-    master: Annotated[str, Field(pattern=r"^local(\[(\*|[0-9]+)\])?$")]
-    memory: Annotated[str, Field(pattern=r"^[1-9][0-9]*[kmgKMG]$")]
-    conf: list[Annotated[str, Field(pattern=r"^[^=\s]+=.*$")]]
-    rss_limit: Bytes
-    max_age_s: Annotated[int, Field(ge=0, le=999_999_999)]
-    deadline_s: Seconds
-
-
-class RunsSettings(_Section):
-    """Section ``runs``: how long the ledger keeps runs that have ended."""
-
-    keep_count: Annotated[int, Field(ge=0, le=100_000_000)] | None
-    keep_days: Annotated[float, Field(gt=0, le=36_500)] | None
-
-    @property
-    def keep_ms(self) -> int | None:
-        """``keep_days`` in milliseconds."""
-        return None if self.keep_days is None else round(self.keep_days * 86_400_000)
-
-
-class MetricsSettings(_Section):
-    """Section ``metrics``: where metrics and health are to be read, and of which queues."""
-
-    listen: Address | None
-    textfile: str | None
-    interval_s: Seconds
-    queues: list[str]
-    max_queues: Annotated[int, Field(ge=0, le=1_000_000)]
-
-
-class TracesSettings(_Section):
-    """Section ``traces``: where spans are sent."""
-
-    endpoint: HttpAddress | None
-
-
-class LogSettings(_Section):
-    """Section ``log``: level and format."""
-
-    level: Literal["debug", "info", "warning", "error"]
-    format: Literal["auto", "json", "text", "journal"]
-
-
-class Settings(_Section):
+class Settings(Section):
     """All sections, and of each value its origin."""
 
     qmgr: QmgrSettings
@@ -223,8 +92,10 @@ KEYS: dict[str, Any] = {
 }
 """Every ``section.key`` and the type of its value."""
 
-PATHS = {"qmgr.data", "qmgr.definitions", "store.journal_archive", "metrics.textfile"}
-PATHS |= {"monitor.run_as_file", "monitor.secrets_directory"}
+PATHS = {
+    *("qmgr.data", "qmgr.definitions", "store.journal_archive"),
+    *("monitor.run_as_file", "monitor.secrets_directory", "metrics.textfile"),
+}
 """Keys whose relative paths are meant from the file they stand in."""
 
 
@@ -339,8 +210,9 @@ def _worded(key: str, text: str) -> Any:
     kind = KEYS[key]
     if get_origin(kind) is list:
         return [word.strip() for word in text.split(",") if word.strip()]
-    is_nothing = not text and type(None) in get_args(kind)
-    return None if is_nothing else text if _is_text(key) else yaml12.scalar(text)
+    if not text and type(None) in get_args(kind):
+        return None
+    return text if _is_text(key) else yaml12.scalar(text)
 
 
 def _is_text(key: str) -> bool:
@@ -350,8 +222,11 @@ def _is_text(key: str) -> bool:
 
 def _is_a_slip(name: str) -> bool:
     """Returns whether a variable that is none of ours was meant to be: another section of ours, or a letter away."""
-    is_of_section = any(name.startswith(f"TRIGMON_{section.upper()}_") for section in Settings.model_fields)
-    return name.startswith("TRIGMON_") and (is_of_section or bool(difflib.get_close_matches(name, VARIABLES, 1, 0.9)))
+    if not name.startswith("TRIGMON_"):
+        return False
+    if any(name.startswith(f"TRIGMON_{section.upper()}_") for section in Settings.model_fields):
+        return True
+    return bool(difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.9))
 
 
 def _from_there(key: str, value: Any, directory: Path) -> Any:

@@ -1,8 +1,8 @@
 """Make reference pages from the product's own lists, so that a list stands once.
 
 ``{settings}`` shows config/trigmon.yaml, ``{attributes}`` the attribute table of one object type, ``{exits}`` how a
-service ends, ``{run-record}`` the fields of a run's record, ``{metrics}`` the table of metrics, ``{package-page}`` a
-Markdown page that lies in the package beside the code that it describes.
+service ends, ``{run-record}`` the fields of a run's record, ``{metrics}`` the table of metrics, ``{events}`` the table
+of event messages, ``{package-page}`` a Markdown page that lies in the package beside the code that it describes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from trigmon.mq import run
 from trigmon.mq.attribute_meanings import MEANINGS
 from trigmon.mq.attributes import ATTRIBUTES, Attribute
 from trigmon.mq.enums import ObjectType, word
+from trigmon.mq.event_kinds import COMMON, EVENTS, EventKind
 from trigmon.server.exit_status import EXITS
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +79,17 @@ class LogEvents(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(["| event_name | event |", "|---|---|", *rows]))
 
 
+class Events(SphinxDirective):
+    """Show every event message: ``{events}``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return two tables, in the order of trigmon/mq/event_kinds.py: the fields of all events, and the events."""
+        common = [f"| `{name}` | {means} |" for name, means in COMMON.items()]
+        rows = [f"| `{kind.name}` | {kind.means} | {_fields(kind)} | {_of_mq(kind)} |" for kind in EVENTS.values()]
+        text = ["| field | means |", "|---|---|", *common, "", "| event | told when | fields | MQ's event |"]
+        return self.parse_text_to_nodes("\n".join([*text, "|---|---|---|---|", *rows]))
+
+
 class Metrics(SphinxDirective):
     """Show every metric: ``{metrics}``."""
 
@@ -118,6 +130,14 @@ class PackagePage(SphinxDirective):
         return self.parse_text_to_nodes(_LINK_TO_SOURCE.sub(r"`\1`", body), allow_section_headings=True)
 
 
+def _fields(kind: EventKind) -> str:
+    return ", ".join(f"`{field}`" for field in kind.fields)
+
+
+def _of_mq(kind: EventKind) -> str:
+    return f"{int(kind.reason)} {kind.reason.mq_name}" if kind.reason else ""
+
+
 def _commented(kind: type) -> Iterator[tuple[str, str]]:
     """Yield the names in a class body, each with the comment before it or behind it."""
     before: list[str] = []
@@ -155,6 +175,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("exits", Exits)
     app.add_directive("log-events", LogEvents)
     app.add_directive("metrics", Metrics)
+    app.add_directive("events", Events)
     app.add_directive("run-record", RunRecord)
     app.add_directive("package-page", PackagePage)
     return {"parallel_read_safe": True}

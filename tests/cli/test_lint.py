@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 def test_the_definitions_we_ship_are_clean():
     result = run_cli("lint", str(paths.shipped("config") / "queues.yaml"), str(paths.shipped("process_defs")))
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "nothing found in 7 objects\n"
+    assert result.stderr == "nothing found in 8 objects\n"
 
 
 def test_a_directory_of_ours_leaves_the_settings_out():

@@ -27,6 +27,7 @@ from trigmon.mq.enums import (
     Usage,
 )
 from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
+from trigmon.mq.event_kinds import EventRule, ServiceIntervalEvent
 
 # word, long name, IBM's selector, default: the table of DEFINE QLOCAL, line by line.
 QLOCAL = [
@@ -53,6 +54,13 @@ QLOCAL = [
     ("INITQ", "initiation_q_name", 2008, ""),
     ("CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
     ("CFSTRUCT", "cf_struc_name", 2039, ""),
+    ("QDEPTHHI", "q_depth_high_limit", 40, 80),
+    ("QDEPTHLO", "q_depth_low_limit", 41, 20),
+    ("QDPMAXEV", "q_depth_max_event", 42, EventRule.ENABLED),
+    ("QDPHIEV", "q_depth_high_event", 43, EventRule.DISABLED),
+    ("QDPLOEV", "q_depth_low_event", 44, EventRule.DISABLED),
+    ("QSVCINT", "q_service_interval", 54, 999_999_999),
+    ("QSVCIEV", "q_service_interval_event", 46, ServiceIntervalEvent.NONE),
     ("QSGDISP", "qsg_disp", 63, QsgDisp.Q_MGR),
     ("DEFTYPE", "definition_type", 7, DefinitionType.PREDEFINED),
 ]
@@ -85,6 +93,7 @@ QMGR = [
     ("MAXMSGL", "max_msg_length", 13, 4_194_304),
     ("MAXPRTY", "max_priority", 14, 9),
     ("EXPRYINT", "expiry_interval", 39, ExpiryInterval.OFF),
+    ("PERFMEV", "performance_event", 53, EventRule.DISABLED),
 ]
 
 

@@ -6,6 +6,7 @@ from tests.mutations import (
     faults_of_changes,
     faults_of_counting,
     faults_of_effects,
+    faults_of_events,
     faults_of_extensions,
     faults_of_getting,
     faults_of_poison,
@@ -34,5 +35,6 @@ PAGES = (
     faults_of_skipping,
     faults_of_poison,
     faults_of_sharing,
+    faults_of_events,
 )
 FAULTS = {fault.name: fault for page in PAGES for fault in page.FAULTS}

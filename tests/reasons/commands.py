@@ -9,8 +9,10 @@ from tests.worlds import World
 from trigmon.mq.calls import Alter, Backout, Clear, Define, Delete, Get, Inquire, Pause, Ping, RetryDeadLetters, Set
 from trigmon.mq.descriptors import DeadLetterHeader, unpack_dlh
 from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.event_kinds import PERFORMANCE_EVENT_QUEUE
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Reply
+from trigmon.pcf.structures import PcfMessage, unpack_message
 from trigmon.qmgr.sessions import Identity
 
 STORIES = Stories()
@@ -163,3 +165,51 @@ def a_poison_message_comes_to_the_dead_letter_queue(world: World) -> DeadLetterH
     world.did(Backout(unit=1))
     world.do(Get(handle=handle))
     return unpack_dlh(world.did(Get(handle=world.open("DLQ", IN))).data)[0]
+
+
+# -- events ---------------------------------------------------------------------------------------------------
+
+
+def _told(world: World) -> PcfMessage:
+    """The first performance event that is on its queue."""
+    return unpack_message(world.did(Get(handle=world.open(PERFORMANCE_EVENT_QUEUE, IN))).data)
+
+
+def _eventful(world: World, **attributes: object) -> int:
+    """A queue of two messages at most; a handle for its gets."""
+    world.did(Alter(object_type="QMGR", name="", attributes={"performance_event": "enabled"}))
+    world.define("Q", max_q_depth=2, q_service_interval=1000, **attributes)
+    return world.open("Q", IN)
+
+
+@STORIES.of(Reason.Q_DEPTH_HIGH, TOLD)
+def a_put_makes_a_queue_as_deep_as_is_told(world: World) -> PcfMessage:
+    _eventful(world, q_depth_high_event="enabled")
+    world.put("Q")
+    world.put("Q")
+    return _told(world)
+
+
+@STORIES.of(Reason.Q_DEPTH_LOW, TOLD)
+def a_get_makes_a_queue_as_empty_as_is_told(world: World) -> PcfMessage:
+    handle = _eventful(world, q_depth_low_event="enabled")
+    world.put("Q")
+    world.did(Get(handle=handle))
+    return _told(world)
+
+
+@STORIES.of(Reason.Q_SERVICE_INTERVAL_HIGH, TOLD)
+def no_get_follows_a_put_in_time(world: World) -> PcfMessage:
+    handle = _eventful(world, q_service_interval_event="high")
+    world.put("Q")
+    world.clock.advance(1001)
+    world.did(Get(handle=handle))
+    return _told(world)
+
+
+@STORIES.of(Reason.Q_SERVICE_INTERVAL_OK, TOLD)
+def a_get_follows_a_put_in_time(world: World) -> PcfMessage:
+    handle = _eventful(world, q_service_interval_event="ok")
+    world.put("Q")
+    world.did(Get(handle=handle))
+    return _told(world)

@@ -13,9 +13,10 @@ from trigmon.mq.descriptors import DeadLetterHeader
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import CompCode, Reason
 from trigmon.mq.replies import Refused, Reply, Sifted
+from trigmon.pcf.structures import PcfMessage
 
 COMPLETED, FAILED, WARNING, TOLD = "Completed", "Failed", "Warning", "Told"
-"""How a reason comes: ``TOLD`` is in a dead letter's header, or of one message in an answer about many."""
+"""How a reason comes: ``TOLD`` is in a dead letter's header, in an event, or of one message in an answer about many."""
 
 COMP_CODES = {COMPLETED: CompCode.OK, WARNING: CompCode.WARNING, FAILED: CompCode.FAILED}
 
@@ -43,7 +44,7 @@ def played(story: Callable[[Any], object], where: Any) -> tuple[int, str]:
         return int(error.reason), FAILED
     if isinstance(end, Refused):
         return end.reason, FAILED
-    if isinstance(end, DeadLetterHeader):
+    if isinstance(end, DeadLetterHeader | PcfMessage):
         return end.reason, TOLD
     if isinstance(end, Sifted) and end.refused:
         return end.refused[0]["reason"], TOLD

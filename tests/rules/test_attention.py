@@ -169,9 +169,9 @@ def test_a_queue_that_is_nearly_full(ledger):
 def test_puts_that_the_disk_refuses(tmp_path):
     ledger = Ledger("memory", tmp_path)
     ledger.open(INITQ, MONITOR, as_="monitor")
-    ledger.qm._puts_allowed = lambda: False
+    ledger.qm.are_puts_allowed = lambda: False
     assert [each["kind"] for each in items(ledger)] == ["disk"]
-    ledger.qm._puts_allowed = lambda: True
+    ledger.qm.are_puts_allowed = lambda: True
     assert items(ledger) == []
     ledger.end()
 
@@ -346,7 +346,7 @@ def test_the_most_urgent_is_first(ledger):
     ledger.put("SMALL")
     ledger.put("Q2")
     take_trigger_messages(ledger)
-    ledger.qm._puts_allowed = lambda: False
+    ledger.qm.are_puts_allowed = lambda: False
     assert [kind for kind, _ in found(ledger)] == ["disk", "stuck", "nearly_full"]
 
 

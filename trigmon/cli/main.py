@@ -44,6 +44,7 @@ COMMANDS = {
     "restore": "trigmon.cli.backup:restore",
     "check": "trigmon.cli.check:check",
     "metrics": "trigmon.cli.metrics:metrics",
+    "notify": "trigmon.cli.notify:notify",
     "dump": "trigmon.cli.dump:dump",
     "load": "trigmon.cli.dump:load",
     "config": "trigmon.cli.config:config",

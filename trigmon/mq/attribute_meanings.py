@@ -28,6 +28,17 @@ MEANINGS = {
     "initiation_q_name": "The queue to which trigger messages are written; a monitor must read it.",
     "cap_expiry": "The longest time, in tenths of a second, after which a message put here expires.",
     "cf_struc_name": "Kept for MQ's scripts: the group's database takes the place of a coupling facility.",
+    "q_depth_high_limit": "The depth of a Queue Depth High event, in percent of MAXDEPTH.",
+    "q_depth_low_limit": "The depth of a Queue Depth Low event, in percent of MAXDEPTH.",
+    "q_depth_max_event": "Whether a Queue Full event is reported next. The queue manager changes it: an event disables"
+    " itself, and high and low events enable it.",
+    "q_depth_high_event": "Whether a Queue Depth High event is reported next. The queue manager changes it: an event"
+    " disables itself, and a low event enables it.",
+    "q_depth_low_event": "Whether a Queue Depth Low event is reported next. The queue manager changes it: an event"
+    " disables itself, and high and full events enable it.",
+    "q_service_interval": "Milliseconds within which a get is to follow on a put, or on the get before it.",
+    "q_service_interval_event": "Whether a Service Interval event is reported next, and which. The queue manager"
+    " changes it: a high event turns it to OK, an OK event to HIGH.",
     "rearm": "AUTO: a DEPTH queue turns trigger control on again by itself when its program has ended.",
     "backstop_s": "A waiting queue that nobody reads is judged again after so many seconds. 0: never.",
     "max_wait_s": "A message that has waited so many seconds triggers, also below the depth. 0: never.",
@@ -112,5 +123,7 @@ MEANINGS = {
     "max_handles": "The most objects that one connection may have open (2017).",
     "expiry_interval": "Seconds between looks for expired messages; OFF: one goes when somebody meets it.",
     "max_priority": "The highest priority; it is 9.",
+    "performance_event": "Whether depth and service interval events are put on SYSTEM.ADMIN.PERFM.EVENT, as PCF.",
+    "trigmon_event": "Whether trigmon's events are put on SYSTEM.TRIGMON.EVENT, as JSON.",
 }
 """By attribute, by its long name."""

@@ -47,6 +47,7 @@ from trigmon.mq.enums import (
     word,
 )
 from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
+from trigmon.mq.event_kinds import EventRule, ServiceIntervalEvent
 from trigmon.mq.names import NAME_LENGTH, is_object_name
 from trigmon.mq.timed_enums import Content, Missed, OnlyIf
 
@@ -204,6 +205,7 @@ CfStrucName = Annotated[str, Attribute("CFSTRUCT", 2039, length=12)]
 MaxMsgLength = Annotated[int, Attribute("MAXMSGL", 13, high=104_857_600)]
 DEFINITION_TYPES = _words(DefinitionType, PERMANENT_DYNAMIC="PERMDYN", TEMPORARY_DYNAMIC="TEMPDYN")
 When = Annotated[int, Attribute("", read_only=True, high=2**62)]
+EVENT_RULES = _words(EventRule)
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -258,6 +260,15 @@ class MessageQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     initiation_q_name: Annotated[str, Attribute("INITQ", 2008, is_name=True)] = ""
     cap_expiry: CapExpiryTenths = CapExpiry.NOLIMIT
     cf_struc_name: CfStrucName = ""
+    q_depth_high_limit: Annotated[int, Attribute("QDEPTHHI", 40, high=100)] = 80
+    q_depth_low_limit: Annotated[int, Attribute("QDEPTHLO", 41, high=100)] = 20
+    q_depth_max_event: Annotated[EventRule, Attribute("QDPMAXEV", 42, words=EVENT_RULES)] = EventRule.ENABLED
+    q_depth_high_event: Annotated[EventRule, Attribute("QDPHIEV", 43, words=EVENT_RULES)] = EventRule.DISABLED
+    q_depth_low_event: Annotated[EventRule, Attribute("QDPLOEV", 44, words=EVENT_RULES)] = EventRule.DISABLED
+    q_service_interval: Annotated[int, Attribute("QSVCINT", 54)] = BILLION
+    q_service_interval_event: Annotated[
+        ServiceIntervalEvent, Attribute("QSVCIEV", 46, words=_words(ServiceIntervalEvent))
+    ] = ServiceIntervalEvent.NONE
     rearm: Annotated[Rearm, Attribute("REARM", words=_words(Rearm), ours=True)] = Rearm.MQ
     backstop_s: Annotated[int, Attribute("BACKSTOP", ours=True)] = 0
     max_wait_s: Annotated[int, Attribute("MAXWAIT", ours=True)] = 0
@@ -455,6 +466,13 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
         int, Attribute("EXPRYINT", 39, words=_words(ExpiryInterval), user_range=True, low=1, high=99_999_999)
     ] = ExpiryInterval.OFF
     max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
+    performance_event: Annotated[EventRule, Attribute("PERFMEV", 53, words=EVENT_RULES)] = EventRule.DISABLED
+    trigmon_event: Annotated[EventRule, Attribute("TRIGEV", words=EVENT_RULES, ours=True)] = EventRule.DISABLED
+
+    @property
+    def reports_events(self) -> bool:
+        """Whether any event is reported."""
+        return bool(self.performance_event or self.trigmon_event)
 
 
 AnyQueue = LocalQueue | AliasQueue | RemoteQueue | ModelQueue

@@ -110,6 +110,10 @@ class Housekeeping:
         now = self._manager.clock.now()
         return LookThrough(shared=self._store.takes_role("EXPIRY", now, now + 2 * self._scan.interval_ms))
 
+    def report_changes(self) -> list[Answer]:
+        """Reports what no call changes: monitors that are gone or back, the disk, lost members."""
+        return self._manager.event_messages.look_around()
+
     def forget_outcomes(self) -> list[Answer]:
         """Forgets outcomes of units of work whose clients have been gone for a week, a slice of them."""
         before_ms = self._manager.clock.now() - OUTCOMES_KEPT_MS
@@ -138,7 +142,9 @@ class Housekeeping:
         self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
         watches = turn([(session, 1, Display(object_type=ObjectType.WATCH.name, limit=1))])
         listed = any(isinstance(answer.reply, Listing) and answer.reply.rows for answer in watches)
-        self._notes.has_watches = listed or self._store.depth_of(RECORD_QUEUE) > 0
+        records = self._store.local_queue(RECORD_QUEUE)
+        self._notes.has_watches = listed or (records is not None and records.depth > 0)
+        self._manager.event_messages.switch(facts.q_mgr)
         # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)

@@ -20,6 +20,7 @@ from trigmon.mq.replies import Refused, Reply
 from trigmon.qmgr.client_backup import Backups
 from trigmon.qmgr.clock import Clock
 from trigmon.qmgr.counters import RECENT, Counters
+from trigmon.qmgr.event_messages import EventMessages
 from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
@@ -33,7 +34,6 @@ from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.manager_state import Disk, ManagerState
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.program_tracking import attended
@@ -73,7 +73,7 @@ class QueueManager:
         """Warnings about how it is run, for operators; status shows them."""
         self._store = store
         self._telling = telling or Telling()
-        self._puts_allowed = puts_allowed
+        self.are_puts_allowed = puts_allowed
         self.disk: Callable[[], Disk | None] = lambda: None
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
@@ -88,6 +88,7 @@ class QueueManager:
         self.counters = Counters()
         self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity, self.counters)
         self._moved = MovedQueues(self, store, self._notes)
+        self.event_messages = EventMessages(self, store, self._notes)
         self._is_in_group = store.is_in_group
         self.backups = Backups(store, clock, self._sessions)
         self.housekeeping = Housekeeping(self, store, self._notes, scan, retention)
@@ -102,24 +103,9 @@ class QueueManager:
 
     def connect(self, identity: Identity) -> Session:
         """Connects a client and returns its session. Nothing of it needs to be durable."""
-        number = self._ids.handle()
-        session = Session(number, identity)
-        facts = ConnectionFacts(
-            number,
-            identity.client_id,
-            identity.application,
-            identity.user,
-            identity.pid,
-            identity.run_id,
-            is_administrator=identity.administrator,
-            is_setter=identity.setter,
-            max_handles=identity.max_handles,
-            max_dynamic_queues=identity.max_dynamic_queues,
-            max_reservations=identity.max_reservations,
-            since_ms=self.clock.now(),
-        )
-        self._store.apply([handle_changes.Connect(facts)], False)
-        self._sessions[number] = session
+        session = Session(self._ids.handle(), identity)
+        self._store.apply([handle_changes.Connect(session.facts(self.clock.now()))], False)
+        self._sessions[session.connection] = session
         return session
 
     def lost(self, sessions: Iterable[Session]) -> list[Answer]:
@@ -172,7 +158,7 @@ class QueueManager:
             self._run_out(session, now, answers)
         if now - self._kept_ms >= KEEP_TIME_MS and self._store.keep_time(self.clock.kept()):
             self._kept_ms = now
-        self._activity.note_depths(self._store.depth_of)
+        self._activity.note_depths(self._store.local_queue)
         committing_s = self.counters.timer()
         self._store.end()
         events, self._notes.events = self._notes.events, []
@@ -217,6 +203,8 @@ class QueueManager:
             reply = self.perform(call, session, now).reply
             if self._is_in_group:
                 self._moved.judge(now)
+            if self.event_messages.are_on:
+                self.event_messages.report(tuple(self._noted), now)
             verb = VERBS[type(call)]
             if verb.complete is not None:
                 reply = verb.complete(call, reply, self._state(session, now))
@@ -231,7 +219,7 @@ class QueueManager:
             session.is_asked = was_asked
             return self.answer(session, call, now)
         except MQError as error:
-            return self._refuse(session, call, error)
+            return self._refuse(session, call, error, now)
         except StoreBroken:
             raise
         except Exception as error:  # a bug must not end the daemon: this call is undone, the rest stands
@@ -247,7 +235,7 @@ class QueueManager:
         return reply
 
     def _state(self, session: Session, now: int) -> ManagerState:
-        waiting, news, allowed = self._waiters.count, self._notes.news, self._puts_allowed()
+        waiting, news, allowed = self._waiters.count, self._notes.news, self.are_puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
         oldest, reports = partial(self._oldest.put_ms, session.connection, now), SessionReports(session, self._sessions)
         more = (self.backups.of(session), self._activity, self.disk(), reports, end, oldest)
@@ -257,13 +245,17 @@ class QueueManager:
         if (ended := self._sessions.get(connection)) is not None:
             self._notes.events.append(SessionEnded(ended, by))
 
-    def _refuse(self, session: Session, call: Call, error: MQError) -> Refused:
+    def _refuse(self, session: Session, call: Call, error: MQError, now: int) -> Refused:
         self._store.undo()
         if session.identity is not ITSELF:
             self.counters.refused(int(error.reason))
-        put_unit = VERBS[type(call)].put_unit
-        if put_unit is not None and (unit := put_unit(call)):
-            self._store.apply([c.NoteRefused(session.connection, unit)], False)
+        verb = VERBS[type(call)]
+        if verb.put_unit is not None:
+            if unit := verb.put_unit(call):
+                self._store.apply([c.NoteRefused(session.connection, unit)], False)
+            if error.reason is Reason.Q_FULL and self.event_messages.are_on:
+                facts = self._store.facts(verb.wants(call, session.connection), False)
+                self.event_messages.report_full(facts.queue, now)
         if isinstance(error, NotAuthorized):
             self._notes.events.append(NotAuthorizedCall(session, call, error))
         return Refused(reason=int(error.reason), about=error.about)
@@ -276,7 +268,7 @@ class QueueManager:
             raise NotAuthorized(f"{type(call).__name__.lower()} needs an administrator")
         if verb.is_monitors and not (who.monitor or who.administrator):
             raise NotAuthorized(f"{type(call).__name__.lower()} needs a monitor (server.monitors)")
-        if verb.needs_space and not self._puts_allowed():
+        if verb.needs_space and not self.are_puts_allowed():
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
             wants = verb.wants(call, session.connection)
@@ -291,8 +283,8 @@ class QueueManager:
             did_something = bool(decision.changes or decision.internal_calls)
             noted = len(self._noted)
             if decision.changes:
-                can_be_undone = depth > 0 or bool(decision.internal_calls) or _may_wait(decision.reply)
-                self._store.apply(decision.changes, can_be_undone)
+                more_follow = depth > 0 or bool(decision.internal_calls) or self.event_messages.are_on
+                self._store.apply(decision.changes, more_follow or _may_wait(decision.reply))
             self._noted.append(decision)
             if decision.internal_calls:
                 decision = self._run_internal_calls(decision, call, session, now, depth)

@@ -11,6 +11,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.model.events import (
+    EventMessageDropped,
     MessageDropped,
     MomentNotStarted,
     OperatorAsked,
@@ -87,6 +88,7 @@ Event = (
     | OperatorAsked
     | QueueHeld
     | MomentNotStarted
+    | EventMessageDropped
     | TriggerMessageAvailable
     | MessageDamaged
     | SharedQueuesUnjudged

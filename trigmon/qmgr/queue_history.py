@@ -176,11 +176,12 @@ class Activity:
             activity.q_time_short_us += (q_time_us - activity.q_time_short_us) >> SHORT
             activity.q_time_long_us += (q_time_us - activity.q_time_long_us) >> LONG
 
-    def note_depths(self, depth_of: Callable[[str], int]) -> None:
+    def note_depths(self, local_queue: Callable[[str], QueueFacts | None]) -> None:
         """Notes how deep the queues are, at the end of a turn, that it has put to."""
         while self.deepened:
             q_name = self.deepened.pop()
-            self._note_depth(q_name, depth_of(q_name))
+            if (queue := local_queue(q_name)) is not None:
+                self._note_depth(q_name, queue.depth)
 
     def _note_depth(self, q_name: str, depth: int) -> None:
         activity = self._of.get(q_name) or self._begun(q_name)

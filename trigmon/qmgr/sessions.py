@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trigmon.mq.calls import Call, LostServer, WatchState
+from trigmon.rules.model.handles import ConnectionFacts
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +81,24 @@ class Session:
         self.lost_servers: tuple[str, list[LostServer]] = ("", [])
         self.watches: list[WatchState] | None = None
         self.attachment: Any = None
+
+    def facts(self, since_ms: int) -> ConnectionFacts:
+        """Returns what the rules may know of a connection that begins now."""
+        it = self.identity
+        return ConnectionFacts(
+            self.connection,
+            it.client_id,
+            it.application,
+            it.user,
+            it.pid,
+            it.run_id,
+            is_administrator=it.administrator,
+            is_setter=it.setter,
+            max_handles=it.max_handles,
+            max_dynamic_queues=it.max_dynamic_queues,
+            max_reservations=it.max_reservations,
+            since_ms=since_ms,
+        )
 
 
 class SessionReports:

@@ -6,6 +6,7 @@ from typing import Any
 
 from trigmon.mq.calls import Define
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.event_kinds import EVENT_QUEUE, PERFORMANCE_EVENT_QUEUE
 from trigmon.mq.names import RECORD_QUEUE
 
 _QUEUES: dict[str, dict[str, Any]] = {
@@ -15,8 +16,9 @@ _QUEUES: dict[str, dict[str, Any]] = {
     "SYSTEM.CHANNEL.INITQ": {},
     "SYSTEM.ADMIN.COMMAND.QUEUE": {},
     "SYSTEM.ADMIN.QMGR.EVENT": {},
-    "SYSTEM.ADMIN.PERFM.EVENT": {},
+    PERFORMANCE_EVENT_QUEUE: {},
     "SYSTEM.ADMIN.CONFIG.EVENT": {},
+    EVENT_QUEUE: {"def_persistence": "persistent"},
     "SYSTEM.CLUSTER.TRANSMIT.QUEUE": {"usage": "transmission"},
     # Ours: the files of watches that are on their way to their messages.
     RECORD_QUEUE: {"max_q_depth": 999_999_999, "def_persistence": "persistent"},

@@ -125,7 +125,7 @@ class TwoStores:
     def __init__(self, own: OwnHalf, shared: SharedHalf) -> None:
         self._own = own
         self._shared = shared
-        self.idle, self.depth_of = own.idle, own.depth_of
+        self.idle, self.local_queue = own.idle, own.local_queue
         self.copy: FileCopy | None = None if own.copy is None else MemberCopy(own.copy, self._decide)
         self._copies: dict[str, SharedQueue] = {}
         self._moved: dict[str, None] = {}

@@ -153,20 +153,20 @@ def _paused(facts: WorldFacts) -> Iterator[Attention]:
 
 
 def _unread(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
-    """Yields initiation queues of triggering queues, and of schedules, that no monitor reads."""
+    for name, count in unread_initiation_queues(facts).items():
+        waits = f"; {_wait(count, 'trigger message')} there" if count else ""
+        since_ms = lies.oldest_ms.get(name, 0)
+        yield Attention("no_monitor", name, f"no monitor reads it{waits}", f"trigmon monitor --initq {name}", since_ms)
+
+
+def unread_initiation_queues(facts: WorldFacts) -> dict[str, int]:
+    """Returns the initiation queues that no monitor reads, of triggering queues and of schedules, with their depths."""
     there = {queue.definition.name: queue for queue in facts.world.queues}
     scheduled = {s.q_name for s in facts.world.schedules}
     triggering = [q for q in facts.world.queues if _triggers(q) or q.definition.name in scheduled]
     named = {q.definition.initiation_q_name for q in triggering}
     named |= {s.initiation_q_name for s in facts.world.schedules if s.process_name}
-    for name in sorted(named):
-        if name in there and not there[name].readers:
-            depth = there[name].depth
-            waits = f"; {_wait(depth, 'trigger message')} there" if depth else ""
-            since_ms = lies.oldest_ms.get(name, 0)
-            yield Attention(
-                "no_monitor", name, f"no monitor reads it{waits}", f"trigmon monitor --initq {name}", since_ms
-            )
+    return {name: there[name].depth for name in sorted(named) if name in there and not there[name].readers}
 
 
 def _waiting(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:

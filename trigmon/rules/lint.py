@@ -38,6 +38,7 @@ from trigmon.mq.enums import (
     TriggerType,
     Usage,
 )
+from trigmon.mq.event_kinds import EVENT_QUEUES
 from trigmon.mq.explanation import moment
 from trigmon.rules.objects.define import DEFAULT_OBJECTS
 from trigmon.rules.objects.file_patterns import overlap
@@ -267,10 +268,11 @@ def no_dead_letter_queue(given: Definitions) -> Iterator[Found]:
 def no_backout_threshold(given: Definitions) -> Iterator[Found]:
     """Yields queues that start programs with BOTHRESH(0), or a threshold without a queue to put aside to.
 
-    With BOREQ(QMGR) the two rules behind this one look at it.
+    With BOREQ(QMGR) the two rules behind this one look at it. An event that could not be sent is no bad message: its
+    queue needs no threshold.
     """
     for queue in given.triggered():
-        if queue.backout_requeue is BackoutRequeue.QMGR:
+        if queue.backout_requeue is BackoutRequeue.QMGR or queue.name in EVENT_QUEUES:
             continue
         aside = queue.backout_requeue_q_name
         if queue.backout_threshold and aside in given.queue_names:

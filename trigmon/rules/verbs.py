@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from trigmon.mq import calls
-from trigmon.mq.replies import Reply
 from trigmon.mq.run import read_run
 from trigmon.rules.backup_calls import complete_begin_backup, complete_end_backup, complete_read_backup, decide_backup
 from trigmon.rules.dead_letters.backout_requeue import (
@@ -44,13 +40,15 @@ from trigmon.rules.display_connections import (
     decide_end_connection,
 )
 from trigmon.rules.display_group import decide_display_group
+from trigmon.rules.event_messages.event_put import decide_put_event
+from trigmon.rules.event_messages.look_around import decide_look_around
+from trigmon.rules.event_messages.queue_events import decide_queue_event
 from trigmon.rules.explain import complete_explain, decide_explain, look_for_explain
 from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
 from trigmon.rules.messages.get import look_for_get, look_for_get_many
 from trigmon.rules.messages.put import decide_deliver, decide_put, wants_put
 from trigmon.rules.messages.put_many import decide_put_many
 from trigmon.rules.messages.units_of_work import decide_abandon, decide_backout, decide_commit, decide_outcome
-from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import LedgerWants, RunWants, Wants, WorldWants
 from trigmon.rules.model.internal_calls import (
     Abandon,
@@ -65,11 +63,13 @@ from trigmon.rules.model.internal_calls import (
     JudgeRun,
     JudgeShared,
     LeaveReservation,
+    LookAround,
     LookThrough,
     MakeQueue,
     NewestMessage,
     Prune,
     PutAside,
+    PutEvent,
     PutOff,
     PutPart,
     ReachMoment,
@@ -77,6 +77,7 @@ from trigmon.rules.model.internal_calls import (
     Rearmed,
     RecordJudged,
     Report,
+    ReportQueueEvent,
     Seal,
     SendBack,
     StartRun,
@@ -86,9 +87,8 @@ from trigmon.rules.model.internal_calls import (
     Tend,
     Undelivered,
 )
-from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.resolve_name import object_type_of
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.verb import Verb
 from trigmon.rules.objects.close import (
     decide_close,
     decide_disconnect,
@@ -155,30 +155,6 @@ from trigmon.rules.shared_triggers import decide_judge_moved, decide_judge_share
 from trigmon.rules.statistics import complete_statistics, decide_statistics
 from trigmon.rules.triggered_runs import decide_get_many
 from trigmon.rules.watches import complete_report_watches, decide_report_watches
-
-# Each function names the types of its call and its facts; tests/rules/test_verbs.py holds that it gets these facts.
-Decide = Callable[[Any, Any, Found | None, int, Ids], Decision]
-LookFor = Callable[[Any, Any, int], Selection | None]
-Complete = Callable[[Any, Any, ManagerState], Reply]
-"""Adds to a reply what only the queue manager's process knows. Raises MQError: then the call is refused."""
-
-
-class Verb(msgspec.Struct, frozen=True):
-    """How one kind of call is answered. A call that the manager treats otherwise than others says so here."""
-
-    wants: Callable[[Any, int], Wants]
-    decide: Decide
-    look_for: LookFor | None = None
-    complete: Complete | None = None
-    fired_by: Callable[[Any], tuple[str, str]] | None = None  # the queue and the occasion whose last verdict it wants
-    put_unit: Callable[[Any], int] | None = None  # the unit of work that a refused put is noted in; 0 for none
-    is_wide: bool = False  # it asks for more than a message's neighbourhood
-    is_administrative: bool = False  # for administrators only
-    is_monitors: bool = False  # for them and for trigger monitors, which run programs by what the ledger says
-    needs_space: bool = False  # it adds messages that a client or the manager may leave off
-    can_wait: bool = False  # it has a wait: it is parked where its reply may wait
-    ends_wait: bool = False  # it ends the wait of its connection
-    hears_news: bool = False  # its connection's waiting get ends when an operator asks for something
 
 
 def _by_handle_or_name(call: Any, connection: int) -> Wants:
@@ -395,6 +371,9 @@ VERBS: dict[type[calls.Call], Verb] = {
     Attend: Verb(_run, decide_attend, is_wide=True),
     StartRun: Verb(_run, decide_start_run, is_wide=True),
     JudgeRun: Verb(_run, decide_judge_run, look_for_judge_run, is_wide=True),
+    PutEvent: Verb(_by_q_name, decide_put_event),
+    ReportQueueEvent: Verb(_by_q_name, decide_queue_event),
+    LookAround: Verb(_everything, decide_look_around, is_wide=True),
     Prune: Verb(_prune, decide_prune, is_wide=True),
     Forget: Verb(_nothing, decide_forget),
 }

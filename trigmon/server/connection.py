@@ -16,7 +16,7 @@ from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
 from trigmon.qmgr.sessions import Session
 from trigmon.server.memory_budget import MOST_OF_ONE, CallQueue, Intake, Room, longest_reply, messages_of
 from trigmon.server.peer_identity import Peer
-from trigmon.settings import ServerSettings
+from trigmon.setting_sections import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT, Body, FrameReader, ProtocolError
 

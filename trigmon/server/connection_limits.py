@@ -20,7 +20,7 @@ from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.server.connection import Connection
 from trigmon.server.peer_identity import Peer
-from trigmon.settings import ServerSettings
+from trigmon.setting_sections import ServerSettings
 from trigmon.wire import codec
 
 UNGREETED = 32

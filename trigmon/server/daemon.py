@@ -138,7 +138,8 @@ class Daemon:
         self._waited_s = 0.0
         chores = self._chores()
         if self._setup.half is not None:
-            chores += Duties(self._setup.half, self._turns, self._log).chores()
+            on_lost = self._manager.event_messages.lost_members.append
+            chores += Duties(self._setup.half, self._turns, self._log, on_lost).chores()
         timers = Timers(chores)
         timers.start()
         self._compare_clocks()

@@ -98,6 +98,13 @@ def _moment_not_started(to: Logged, event: decided.MomentNotStarted) -> None:
     )
 
 
+def _event_message_dropped(to: Logged, event: decided.EventMessageDropped) -> None:
+    """Logs once a minute: a full event queue takes no event until somebody reads it."""
+    to.once_a_minute.warning(
+        "event message dropped", event_name=event.name, q_name=event.q_name, dropped=event.event, why=event.why
+    )
+
+
 def _message_damaged(to: Logged, event: events.MessageDamaged) -> None:
     """Logs damage of the disk or the file: programs do not get the message, and its row is kept."""
     to.log.error("a damaged message was set aside", event_name=event.name, q_name=event.q_name, row=event.number)
@@ -157,6 +164,7 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     decided.OperatorAsked: _operator_asked,
     decided.QueueHeld: _queue_held,
     decided.MomentNotStarted: _moment_not_started,
+    decided.EventMessageDropped: _event_message_dropped,
     events.MessageDamaged: _message_damaged,
     events.SharedQueuesUnjudged: _shared_queues_unjudged,
     events.SharedQueuesJudged: _shared_queues_judged,

@@ -8,6 +8,7 @@ one at once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trigmon.server.executor import aside
@@ -25,10 +26,13 @@ FIND_S = 0.1
 
 
 class Duties:
-    """The duties of one life of a member."""
+    """The duties of one life of a member. ``on_lost`` gets each dead member that was recovered, and the group."""
 
-    def __init__(self, half: PostgresMembership, turns: Turns, log: Any) -> None:
+    def __init__(
+        self, half: PostgresMembership, turns: Turns, log: Any, on_lost: Callable[[tuple[str, str]], None]
+    ) -> None:
         self._half = half
+        self._on_lost = on_lost
         self._turns = turns
         self._log = log
         self._freeing: asyncio.Future[None] | None = None
@@ -53,5 +57,6 @@ class Duties:
     def _tell(self, recovered: list[str]) -> None:
         for member in recovered:
             self._log.warning("a dead member was recovered", member=member, group=self._half.group_name)
+            self._on_lost((member, self._half.group_name))
         if recovered:
             self._turns.look()  # what came back may be waited for here

@@ -27,7 +27,7 @@ from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import OnTheLoop, Work, Worker
 from trigmon.server.memory_budget import TURN_MESSAGES, Intake, Room, to_be_cut
 from trigmon.server.startup_calls import max_msg_length
-from trigmon.settings import ServerSettings
+from trigmon.setting_sections import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit
 

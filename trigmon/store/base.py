@@ -15,6 +15,7 @@ from trigmon.rules.display import outcome_of
 from trigmon.rules.model.change import VOLATILE, Change, Durability
 from trigmon.rules.model.facts import Facts, LedgerWants, RunFacts, RunWants, Wants, WideFacts, WorldFacts, WorldWants
 from trigmon.rules.model.handles import Decided
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import EndedRun, Line, Serving
 from trigmon.rules.model.schedule_facts import ScheduleFacts, ScheduleWants, about_schedule
@@ -76,10 +77,9 @@ class BaseStore(ABC):
             return replace(wide, last_runs=dict(self._last_runs()))
         return wide
 
-    def depth_of(self, q_name: str) -> int:
+    def local_queue(self, q_name: str) -> QueueFacts | None:
         """See :class:`trigmon.store.port.Store`."""
-        queue = self.standing.queues.get(q_name)
-        return 0 if queue is None else queue.depth
+        return self.standing.queues.get(q_name)
 
     def _last_runs(self) -> Iterator[tuple[str, tuple[Run, ...]]]:
         """Yields queues whose last runs failed, or removed nothing, each with those runs, the newest first.

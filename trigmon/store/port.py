@@ -12,6 +12,7 @@ from typing import Protocol
 
 from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.facts import Facts, Wants
+from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_view import Moved
 from trigmon.rules.model.stored_messages import Found, Selection
 
@@ -145,8 +146,8 @@ class Store(Protocol):
         ``is_wide`` adds the facts for commands.
         """
 
-    def depth_of(self, q_name: str) -> int:
-        """Returns the depth of a local queue, 0 where there is none."""
+    def local_queue(self, q_name: str) -> QueueFacts | None:
+        """Returns a local queue as it is now; None where there is none."""
 
     def find(self, selection: Selection) -> Found:
         """Returns the messages that match the selection, in get order, by an indexed look-up."""

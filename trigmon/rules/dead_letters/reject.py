@@ -24,7 +24,7 @@ from trigmon.rules.dead_letters.dead_letter import ends_here
 from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, why_not
 from trigmon.rules.messages.reports import exception_report
 from trigmon.rules.model.access import check_may_end
-from trigmon.rules.model.changes import AnyChange, RemoveMessage, SetReservation, SettleReserved
+from trigmon.rules.model.changes import AddMessage, AnyChange, RemoveMessage, SetReservation, SettleReserved
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import PoisonMoved
 from trigmon.rules.model.facts import Facts
@@ -82,7 +82,9 @@ def decide_put_off(call: PutOff, facts: Facts, found: Found | None, now: int, id
             hindered = str(error)
             continue
         before = message.descriptor
-        event = PoisonMoved(message.q_name, call.to_q_name, before.msg_id, before.backout_count, call.why)
+        went = (change.q_name for change in done.changes if isinstance(change, AddMessage))
+        to_q_name = call.to_q_name or next(went, "")
+        event = PoisonMoved(message.q_name, to_q_name, before.msg_id, before.backout_count, call.why)
         return replace(done, changes=_leaving(call, facts, done.changes, now), events=(event, *done.events))
     return _other_way(call, hindered)
 

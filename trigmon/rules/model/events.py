@@ -93,6 +93,15 @@ class MomentNotStarted(msgspec.Struct, frozen=True):
     why: str
 
 
+class EventMessageDropped(msgspec.Struct, frozen=True):
+    """An event message found no place on its queue. What it was about happened nevertheless."""
+
+    name: ClassVar[str] = "event_message_dropped"
+    q_name: str
+    event: str
+    why: str
+
+
 class ScanDue(msgspec.Struct, frozen=True):
     """Queues are to be looked through for expired messages, slice by slice, behind what is done now."""
 
@@ -116,6 +125,7 @@ DecisionEvent = (
     | OperatorAsked
     | QueueHeld
     | MomentNotStarted
+    | EventMessageDropped
     | ScanDue
     | SweepDue
 )

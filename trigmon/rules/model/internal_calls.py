@@ -9,6 +9,7 @@ from trigmon.mq.enums import Feedback
 from trigmon.mq.explanation import SEEN_IN_GROUP
 from trigmon.mq.reasons import Reason
 from trigmon.mq.run import RunState
+from trigmon.pcf.performance_event import QueueFigures
 from trigmon.rules.model.handle_changes import SetPlace
 from trigmon.rules.model.shared_view import Moved
 from trigmon.rules.model.stored_messages import StoredMessage
@@ -271,3 +272,36 @@ class LeaveReservation(Call, frozen=True, kw_only=True):
 
 class Forget(Call, frozen=True, kw_only=True):
     """The last internal call of a connection's end: the connection is removed."""
+
+
+class PutEvent(Call, frozen=True, kw_only=True):
+    """An event message, which is dropped where its queue does not take it. ``event`` is its name."""
+
+    q_name: str
+    event: str
+    format: str
+    data: bytes
+
+
+class ReportQueueEvent(Call, frozen=True, kw_only=True):
+    """A depth or service interval event of a queue: it is reported, and enables and disables others of that queue."""
+
+    q_name: str
+    event: str
+    figures: QueueFigures
+
+
+class LookAround(Call, frozen=True, kw_only=True):
+    """Time has passed: what no call changes is reported, where it is not as it was.
+
+    ``unread`` are the initiation queues without a monitor at the last look, ``gone`` those of which that was reported,
+    ``were_puts_allowed`` whether puts were allowed then, ``disk`` the free bytes and the reserve, ``lost`` members of
+    the group that have died since, each with the group. Answered by Values: unread, gone.
+    """
+
+    unread: tuple[str, ...]
+    gone: tuple[str, ...]
+    are_puts_allowed: bool
+    were_puts_allowed: bool
+    disk: tuple[int, int]
+    lost: tuple[tuple[str, str], ...]

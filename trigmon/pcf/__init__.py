@@ -1,0 +1,1 @@
+"""MQ's programmable command format (PCF): the bytes of event messages."""
