@@ -26,6 +26,7 @@ from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
 from tests.benchmarks.on_postgres import per_second as per_second_there
 from tests.benchmarks.peers import peers_command
 from tests.benchmarks.restarting import Restarting
+from tests.benchmarks.scheduling import Scheduling
 from tests.benchmarks.scraping import Scraping
 from tests.benchmarks.servers import Beanstalkd, Sqlite, Trigmon, per_second
 from tests.benchmarks.starting import WARM, Starting
@@ -84,6 +85,7 @@ def main() -> None:
         backing_up(Path(directory), rounds, 1_000_000 // scale, 8.0 / scale)
         starting(Path(directory), rounds, scale)
         definitions(Path(directory), rounds, 10_000 // scale)
+        schedules(Path(directory), rounds, 1_000 // scale, 2_000 // scale)
 
 
 def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int) -> bool:
@@ -287,6 +289,33 @@ def definitions(directory: Path, rounds: int, count: int) -> None:
         print("\n" + told(f"{count:,} queues with a process each", figures, against=again, note="CPU s"), flush=True)
     finally:
         it.end()
+
+
+def schedules(directory: Path, rounds: int, count: int, puts: int) -> None:
+    none, many = Scheduling(directory / "unscheduled", 0), Scheduling(directory / "scheduled", count)
+    beside = f"with {count:,} schedules"
+    try:
+        for title, subjects, unit in (
+            (
+                "a put in a turn of its own",
+                {"without schedules": partial(none.puts, puts), beside: partial(many.puts, puts)},
+                "us",
+            ),
+            (
+                "a look at schedules, none of them due",
+                {"without schedules": partial(none.looks, puts), beside: partial(many.looks, puts)},
+                "us",
+            ),
+            (
+                f"{count:,} moments at one time",
+                {"puts that fire": partial(many.firing_puts, count), "moments": many.moments},
+                "ms",
+            ),
+        ):
+            print("\n" + told(title, in_turns(rounds, subjects, unit), against=next(iter(subjects))), flush=True)
+    finally:
+        none.end()
+        many.end()
 
 
 if __name__ == "__main__":

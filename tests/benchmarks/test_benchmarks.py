@@ -26,6 +26,9 @@ def test_every_benchmark_runs_and_prints_its_ratios():
         "a program starts: python",
         "programs that end at once",
         "queues with a process each",
+        "a put in a turn of its own",
+        "a look at schedules, none of them due",
+        "moments at one time",
     ]
     titles += [f"{title}, {who}" for title, _ in WORKS.values() for who in ("1 client", "16 clients")]
     assert [title for title in titles if title not in done.stdout] == []

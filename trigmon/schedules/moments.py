@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -32,6 +33,7 @@ _CYCLE = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2029, 1, 1, tzinfo=UTC))
 # Years with the rules of today's zones.
 _YEAR = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC))
 _COMPARED = 400  # moments
+_FEW = 64
 _SHIFT_S = 3 * 3600  # no zone's clocks are changed by more
 
 
@@ -61,13 +63,15 @@ def next_moment(schedule: Schedule, after_ms: int) -> int | None:
     if schedule.every_s:
         period_ms = schedule.every_s * 1000
         return (after_ms // period_ms + 1) * period_ms
-    line, zone = _line(schedule.cron), _zone(schedule.timezone)
-    found = _next_by_hours(line, zone, after_ms // 1000) if line.by_hours else _next(line, zone, after_ms // 1000)
+    found = _next_of_cron(schedule.cron, schedule.timezone, after_ms // 1000)
     return None if found is None else found * 1000
 
 
 def last_moments(schedule: Schedule, after_ms: int, until_ms: int, most: int) -> list[int]:
     """Returns the moments after a time and not after another, in order; the last ``most`` where there are more."""
+    first = list(islice(_moments(schedule, after_ms, until_ms), _FEW))
+    if len(first) < _FEW:
+        return first[-most:]
     span_ms = 60_000
     while True:
         # From the end, twice as far each time: a year of minutes is not gone through for its last ones.
@@ -114,6 +118,12 @@ def _moments(schedule: Schedule, after_ms: int, until_ms: int) -> Iterator[int]:
     while moment is not None and moment <= until_ms:
         yield moment
         moment = next_moment(schedule, moment)
+
+
+@lru_cache(maxsize=4096)
+def _next_of_cron(cron: str, timezone: str, after_s: int) -> int | None:
+    line, zone = _line(cron), _zone(timezone)
+    return _next_by_hours(line, zone, after_s) if line.by_hours else _next(line, zone, after_s)
 
 
 def _next(line: _Line, zone: ZoneInfo, after_s: int) -> int | None:
