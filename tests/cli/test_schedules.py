@@ -29,7 +29,7 @@ def test_a_definition_without_moments_is_refused_with_what_is_missing(trigmon: T
     assert (refused.exit_code != 0, "give CRON or EVERY" in refused.stderr) == (True, True)
 
 
-def test_a_moment_without_a_process_is_told_by_status_list_and_explain(trigmon: Trigmon):
+def test_a_moment_without_a_process_is_shown_by_status_list_and_explain(trigmon: Trigmon):
     trigmon("queue", "define", "SC.LOST", "INITQ=SYSTEM.DEFAULT.INITIATION.QUEUE")
     trigmon("schedule", "define", "SC.LOST.S", "every=1s", "queue=SC.LOST")
 
