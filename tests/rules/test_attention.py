@@ -5,7 +5,22 @@ import pytest
 from tests.rules import test_schedule_starts
 from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
-from trigmon.mq.calls import Alter, Close, Controls, Display, Get, LostServer, Pause, Put, QueueStatus, Resume, Status
+from trigmon.mq.calls import (
+    Alter,
+    Close,
+    Controls,
+    Define,
+    Display,
+    Get,
+    LostServer,
+    Pause,
+    Put,
+    QueueStatus,
+    ReportWatches,
+    Resume,
+    Status,
+    WatchState,
+)
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
@@ -341,6 +356,25 @@ def test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it(ledge
     assert found(ledger) == []
 
 
+def test_a_watch_that_is_hindered_or_not_served_and_files_that_failed(ledger):
+    ledger.did(Define(object_type="WATCH", name="W", attributes={"directory": "/in", "q_name": "QUICK"}), "operator")
+    assert found(ledger) == []
+    ledger.clock.advance(30_000)
+    assert found(ledger) == [("watch", "")]
+    hindered = WatchState(name="W", files_taken=2, problem="/in: Permission denied", problem_since_ms=77)
+    ledger.did(ReportWatches(watches=[hindered]), "watches")
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"], item["what"]) == ("watch", "W", 77, "watch")
+    assert item["text"] == "/in: Permission denied; 2 files on the way"
+    ledger.did(ReportWatches(watches=[WatchState(name="W", files_failed=1)]), "watches")
+    (item,) = items(ledger)
+    assert (item["kind"], item["text"]) == ("bad_files", "1 file in its directory FAILED")
+    ledger.did(ReportWatches(watches=[WatchState(name="W")]), "watches")
+    assert found(ledger) == []
+    ledger.lose("watches")
+    assert found(ledger) == [("watch", "")]
+
+
 def test_the_most_urgent_is_first(ledger):
     ledger.define("SMALL", max_q_depth=1)
     ledger.put("SMALL")
@@ -358,6 +392,8 @@ SHOWN_BY = {
     "failing": test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line,
     "stuck": test_messages_that_wait_while_nobody_reads_and_nothing_is_to_start,
     "spark_server": test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it,
+    "watch": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,
+    "bad_files": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,
     "old": test_a_message_that_is_older_than_is_usual_for_its_queue,
     "dead_letters": test_dead_letters_and_what_was_put_aside,
     "put_aside": test_dead_letters_and_what_was_put_aside,
