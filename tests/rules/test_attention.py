@@ -191,6 +191,17 @@ def test_puts_that_the_disk_refuses(tmp_path):
     ledger.end()
 
 
+def test_turns_that_the_archive_lacks(ledger):
+    ledger.qm.disk = lambda: Disk(
+        free_bytes=1 << 40, reserve_bytes=1, not_archived="turns behind 7 are missing in /a: full"
+    )
+    (item,) = items(ledger)
+    assert (item["kind"], item["text"]) == ("not_archived", "turns behind 7 are missing in /a: full")
+    assert "then make a backup" in item["remedy"]
+    ledger.qm.disk = lambda: Disk(free_bytes=1 << 40, reserve_bytes=1)
+    assert items(ledger) == []
+
+
 def test_a_disk_that_is_near_its_reserve(ledger):
     ledger.qm.disk = lambda: Disk(free_bytes=300 << 20, reserve_bytes=256 << 20)
     (item,) = items(ledger)
@@ -397,6 +408,7 @@ SHOWN_BY = {
     "old": test_a_message_that_is_older_than_is_usual_for_its_queue,
     "dead_letters": test_dead_letters_and_what_was_put_aside,
     "put_aside": test_dead_letters_and_what_was_put_aside,
+    "not_archived": test_turns_that_the_archive_lacks,
     "nearly_full": test_a_queue_that_is_nearly_full,
     "disk_near": test_a_disk_that_is_near_its_reserve,
     "paused": test_what_a_person_paused,
