@@ -67,23 +67,22 @@ def decide_reach_moment(call: ReachMoment, facts: ScheduleFacts, found: Found | 
     schedule = facts.schedule
     if schedule is None or call.moment_ms <= schedule.last_moment_ms:
         return Decision(JUDGED)
-    if why := _why_not_judged(call, schedule, facts):
+    if _is_claimed(schedule, call.moment_ms, facts):  # another member of the group has started it
+        return Decision(JUDGED, [_started(schedule, call.moment_ms)])
+    if why := call.why or itself_paused("schedule", schedule.name, facts):
         return _settled(schedule, call.moment_ms, why)
     if facts.queue is None:
         return _settled(schedule, call.moment_ms, f"QLOCAL({schedule.q_name}) is not defined", ("6",))
     effects = _triggered(schedule, facts.queue, call.moment_ms, facts, now, ids)
     if not effects.events:
         return _not_started(schedule, call.moment_ms, effects)
-    after = replace(schedule, last_moment_ms=call.moment_ms, last_start_ms=call.moment_ms, why_not="", fails=())
-    noted = [*_claim(schedule, call.moment_ms, facts), SetDefinition(ObjectType.SCHEDULE, after)]
+    noted = [*_claim(schedule, call.moment_ms, facts), _started(schedule, call.moment_ms)]
     return Decision(JUDGED, [*effects.changes, *noted], effects.internal_calls, effects.events, judged=effects.judged)
 
 
-def _why_not_judged(call: ReachMoment, schedule: Schedule, facts: ScheduleFacts) -> str:
-    """Returns why a moment passes without being judged; blank for one that is."""
-    if _is_claimed(schedule, call.moment_ms, facts):
-        return "another member of the group has judged it"
-    return call.why or itself_paused("schedule", schedule.name, facts)
+def _started(schedule: Schedule, moment_ms: int) -> SetDefinition:
+    after = replace(schedule, last_moment_ms=moment_ms, last_start_ms=moment_ms, why_not="", fails=())
+    return SetDefinition(ObjectType.SCHEDULE, after)
 
 
 def _not_started(schedule: Schedule, moment_ms: int, effects: Effects) -> Decision:
