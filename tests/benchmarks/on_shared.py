@@ -1,7 +1,7 @@
 """What is measured of a shared queue: members of a queue-sharing group, beside a plain queue with SKIP LOCKED.
 
-All are on one server with fsync on. Each message is put in a unit of work and got in another, and each end of one is
-durable when it is answered. A client may hold a unit of work open on the queue meanwhile.
+All are on one server with fsync on. Each message is put in a unit of work and got in another, alone or with nine more,
+and each end of one is durable when it is answered. A client may hold a unit of work open on the queue meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tests.postgres import Server
 
 Begin = Callable[[], None]
 CLIENTS = 16
+UNIT = 10
 PLAIN = "SKIP LOCKED"
 HELD = "HELD"
 """The queue on which a unit of work may stay open."""
@@ -54,14 +55,16 @@ class Members:
     def cpu_seconds(self) -> float:
         return sum(cpu_seconds(member.process.pid) for member in self._members)
 
-    def client(self, number: int, count: int, begin: Begin, q_name: str = Q) -> None:
+    def client(self, number: int, count: int, begin: Begin, q_name: str = Q, unit: int = 1) -> None:
         member = self._members[number % len(self._members)]
         with member.connect() as qm, qm.open(q_name, "output") as out, qm.open(q_name, "input_shared") as queue:
             begin()
-            for _ in range(count):
-                out.put(BODY, syncpoint=True)
+            for _ in range(count // unit):
+                for _ in range(unit):
+                    out.put(BODY, syncpoint=True)
                 qm.commit()
-                queue.get(syncpoint=True, wait_interval_ms=60_000)
+                for _ in range(unit):
+                    queue.get(syncpoint=True, wait_interval_ms=60_000)
                 qm.commit()
 
     @contextlib.contextmanager
@@ -79,15 +82,26 @@ class Members:
 class InTransactions(SkipLocked):
     """The plain queue as a program uses it that works on a message before it commits: a transaction for each."""
 
-    def client(self, _: int, count: int, begin: Begin) -> None:
+    def client(self, _: int, count: int, begin: Begin, unit: int = 1) -> None:
         with psycopg.connect(self._dsn, prepare_threshold=0) as db:
             begin()
-            for _ in range(count):
-                db.execute(PUT, (0, BODY))
+            for _ in range(count // unit):
+                for _ in range(unit):
+                    db.execute(PUT, (0, BODY))
                 db.commit()
-                while db.execute(GET).fetchone() is None:
-                    db.commit()
+                for _ in range(unit):
+                    while db.execute(GET).fetchone() is None:
+                        if unit == 1:
+                            db.commit()
                 db.commit()
+
+
+class InUnits:
+    """The clients of a group, or of the plain queue, with so many messages in each unit of work."""
+
+    def __init__(self, it: Members | InTransactions, unit: int) -> None:
+        self.cpu_seconds = it.cpu_seconds
+        self.client = partial(it.client, unit=unit)
 
 
 class InStatements(InTransactions):
@@ -108,7 +122,7 @@ class OnHeld:
         self.client = partial(group.client, q_name=HELD)
 
 
-def per_second(it: Members | OnHeld | InTransactions, server: Server, each: int) -> tuple[float, float]:
+def per_second(it: Members | OnHeld | InUnits | InTransactions, server: Server, each: int) -> tuple[float, float]:
     """Messages a second through put and get, and the CPU a message in microseconds of all that serves."""
     before = server.cpu_seconds() + it.cpu_seconds()
     took = seconds(CLIENTS, lambda number, begin: it.client(number, each, begin))
@@ -129,6 +143,11 @@ def measured(directory: Path, rounds: int, each: int, held_s: float) -> None:
         subjects = {name: partial(per_second, it, server, each) for name, it in everybody.items()}
         in_turns(1, subjects, "msg/s")  # the first round finds cold caches, and says nothing
         _show("a shared queue, put and get under syncpoint", in_turns(rounds, subjects, "msg/s"), PLAIN)
+        subjects = {
+            name: partial(per_second, InUnits(it, UNIT), server, -(-each // UNIT) * UNIT)
+            for name, it in {**groups, PLAIN: plain}.items()
+        }
+        _show(f"the same, {UNIT} messages in each unit of work", in_turns(rounds, subjects, "msg/s"), PLAIN)
         subjects = {
             f"{name}, {where}": partial(per_second, it, server, each)
             for name, group in groups.items()

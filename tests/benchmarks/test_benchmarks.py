@@ -90,8 +90,8 @@ def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_h
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--shared", "--held", "0"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(" x ") == 4 + 2 * 2
-    assert done.stdout.count("two members") == 3
+    assert done.stdout.count(" x ") == 4 + 3 + 2 * 2
+    assert done.stdout.count("two members") == 4
 
 
 def test_what_another_client_waits_is_measured_for_each_end_of_a_large_unit():

@@ -68,6 +68,21 @@ def test_a_turn_of_gets_reads_what_lies_first_once(members):
     assert len({a.reply.descriptor.msg_id for a in answers if isinstance(a.reply, WasGot)}) == 100
 
 
+def test_a_message_may_be_put_and_got_in_units_of_work_that_end_in_one_turn(members):
+    """A client that does not wait for answers sends all of it at once."""
+    one, two = members
+    handle = one.did(Open(object_name="Q", options=IN)).handle
+    for _ in range(2):
+        one.did(PUT)
+    for _ in range(2):
+        one.did(Get(handle=handle))  # from here on it knows what lies first without a look
+    session = one.session
+    calls = [*UNIT, Get(handle=handle, options=2, unit=2), Commit(unit=2)]
+    answers = one.qm.turn([(session, number, call) for number, call in enumerate(calls, 1)])
+    assert isinstance(answers[2].reply, WasGot)
+    assert two.left("Q") == []
+
+
 def test_what_another_did_meanwhile_is_read_again(members):
     one, two = members
     handle = two.did(Open(object_name="Q", options=IN)).handle

@@ -115,6 +115,9 @@ class Writes:
         if not self._stretches:
             self._stretches.append({})
         stretch = self._stretches[-1]
+        if statement == sql.COMMIT_GETS and _got_what_was_put(stretch, values[0]):
+            stretch = {}
+            self._stretches.append(stretch)
         key = tuple([values[place] for place in bulk.key])
         if statement == sql.REMOVE_MESSAGE and stretch.get(sql.ADD_MESSAGE, {}).pop(key, None) is not None:
             return  # added and removed in one batch: nothing to write
@@ -148,6 +151,12 @@ class Writes:
                     columns = zip(*rows, strict=True)
                     arrays = [Array(*column) for column in zip(bulk.types, columns, strict=True)]
                     yield bulk.text, arrays, of.get(statement)
+
+
+def _got_what_was_put(stretch: _Stretch, unit: object) -> bool:
+    """Returns whether a unit may have got in this stretch what another has put: those rows are committed first."""
+    taken = stretch.get(sql.TAKE_MESSAGE, {}) if sql.COMMIT_PUTS in stretch else {}
+    return any(taker == unit for taker, _ in taken.values())
 
 
 def _rank(statement: str) -> int:
