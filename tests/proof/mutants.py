@@ -178,7 +178,7 @@ MUTANTS = (
     Mutant("the log is not synced", _log_without_sync, "power cuts", "unreadable"),
     Mutant("synchronous OFF", _synchronous_off, "power cuts", "unreadable"),
     Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
-    Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "power cuts", ""),
+    Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "more power cuts", ""),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),
     Mutant("told before commit", _tell_before_commit, "power cuts", "told"),

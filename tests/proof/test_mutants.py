@@ -11,7 +11,7 @@ PROOFS = {
     "power cuts": lambda directory: (cut_power(directory, run, 50) for run in range(8)),
     # What only a batch breaks, and only between two syncs, is met more seldom.
     "more power cuts": lambda directory: (cut_power(directory, run, 60) for run in range(6, 30)),
-    "errors": lambda directory: [fail_everywhere(directory, 1, stride=60)],
+    "errors": lambda directory: [fail_everywhere(directory, 1, stride=11)],
     "simulation": lambda directory: (simulate(directory, [seed]) for seed in range(20)),
     "simulation of a disk that breaks": lambda directory: (simulate(directory, [s], ["break"]) for s in range(40)),
 }

@@ -17,7 +17,14 @@ LEAST_WIDTH = 100
 LONGEST_FINDING = 4
 """Lines of one finding."""
 _WORDS = {"could_not_start": "no start", "no_monitor": "no monitor", "dead_letters": "dead", "put_aside": "aside"}
-_WORDS |= {"nearly_full": "near full", "disk_near": "disk", "not_archived": "archive", "spark_server": "spark"}
+_WORDS |= {
+    "not_started": "schedule",
+    "bad_files": "bad files",
+    "nearly_full": "near full",
+    "disk_near": "disk",
+    "not_archived": "archive",
+    "spark_server": "spark",
+}
 
 
 class Column(NamedTuple):
