@@ -21,7 +21,8 @@ def test_a_schedule_is_listed_with_its_next_moment_and_what_it_starts(trigmon: T
     assert row["next_time"][14:19] in ("00:00", "15:00", "30:00", "45:00")
     assert "SC.N" in trigmon("schedule", "list").stdout
     assert trigmon("schedule", "delete", "SC.N").stdout == "SCHEDULE SC.N deleted\n"
-    assert trigmon("schedule", "show", "SC.N").exit_code == 3
+    unknown = trigmon("schedule", "show", "SC.N")
+    assert (unknown.exit_code, "trigmon schedule list shows what there is" in unknown.stderr) == (3, True)
 
 
 def test_a_definition_without_moments_is_refused_with_what_is_missing(trigmon: Trigmon):

@@ -9,7 +9,7 @@ from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.run_traces import RunTraces
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ApplType
-from trigmon.mq.run import RunState
+from trigmon.mq.run import RunState, read_run
 from trigmon.rules.runs.new_run_record import recorded
 
 TRIGGER = TriggerMessage(q_name="Q", process_name="", appl_type=int(ApplType.UNIX), appl_id="/bin/true")
@@ -44,3 +44,12 @@ def test_one_that_a_full_disk_hinders_is_held_again_and_tried_later():
     starter, books = planned(OSError(28, "No space left on device"))
     assert books._pending["1"]["state"] == RunState.HELD and starter.asks_at()
     assert "No space left" in books._pending["1"]["why"]
+
+
+def test_a_traceparent_of_another_form_in_a_record_reaches_no_program():
+    def given(traceparent):
+        return RunTraces("QM1").of_program(read_run({"run_id": "1", "traceparent": traceparent}))
+
+    span = f"00-{'a' * 32}-{'b' * 16}-01"
+    assert given(span) == span
+    assert [given(text) for text in ("x\0y", f"{span}\nLD_PRELOAD=x", "x" * 60_000)] == ["", "", ""]

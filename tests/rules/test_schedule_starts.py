@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zoneinfo
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from trigmon.mq.calls import Display, Open, Pause, Resume, RunSchedule, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
+from trigmon.schedules import moments
 from trigmon.testing import INITIATION_Q, InMemory
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -204,6 +208,21 @@ def test_the_clock_set_a_year_ahead_starts_for_the_last_thousand_moments_at_most
         assert started(mq) == 1
 
 
+@pytest.mark.parametrize("missed", ["once", "skip"])
+def test_a_moment_that_waits_for_a_monitor_costs_little_however_many_were_missed(missed, monkeypatch):
+    found: list[int] = []
+    next_moment = moments.next_moment
+    monkeypatch.setattr(moments, "next_moment", lambda *asked: found.append(0) or next_moment(*asked))
+    with InMemory(monitor="") as mq:
+        with_schedule(mq, cron="* * * * *", queue="Q", missed=missed)
+        mq.advance(1000)
+        set_wall_clock(mq, 30 * DAY)
+        mq.advance(1000)
+        found.clear()
+        mq.advance(1000)
+        assert 0 < len(found) < 200
+
+
 @pytest.mark.parametrize("back_ms", [HOUR, 365 * DAY])
 def test_the_clock_set_back_starts_no_moment_twice(back_ms):
     with InMemory() as mq:
@@ -298,3 +317,31 @@ def test_a_moment_that_started_nothing_needs_attention_until_one_starts():
         mq.mqsc("DEFINE PROCESS(P) APPLICID('python total.py')")
         mq.advance(HOUR)
         assert findings() == []
+
+
+def test_a_zone_that_the_database_has_lost_stops_no_other_schedule_and_needs_attention(tmp_path: Path):
+    def forget_zones() -> None:
+        zoneinfo.ZoneInfo.clear_cache()
+        moments._zone.cache_clear()
+
+    (tmp_path / "New").write_bytes((resources.files("tzdata") / "zoneinfo" / "UTC").read_bytes())
+    zoneinfo.reset_tzpath(to=[str(tmp_path)])
+    try:
+        with InMemory() as mq:
+            with_schedule(mq, name="LOST", cron="0 * * * *", timezone="New", queue="Q")
+            mq.define("S", "SCHEDULE", every=3600, queue="Q")
+            mq.advance(HOUR)
+            assert started(mq) == 2
+            zoneinfo.reset_tzpath(to=[])
+            forget_zones()
+            mq.restart()
+            mq.advance(HOUR)
+            assert started(mq) == 1
+            (found,) = mq._command(Status()).values["attention"]
+            assert (found["name"], found["text"].partition(":")[0]) == ("LOST", "no moment comes")
+            mq.alter("LOST", "SCHEDULE", timezone="UTC")
+            mq.advance(HOUR)
+            assert started(mq) == 2
+    finally:
+        zoneinfo.reset_tzpath()
+        forget_zones()

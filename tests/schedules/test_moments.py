@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trigmon.mq.attributes import Schedule
-from trigmon.schedules.moments import fault, last_moments, next_moment
+from trigmon.schedules.moments import _line, fault, last_moments, next_moment
 
 # Their clocks are changed by an hour, by an hour on other days, and by half an hour.
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
@@ -117,6 +117,12 @@ def test_a_leap_day_is_waited_for():
 )
 def test_a_line_is_refused_with_what_is_wrong(cron, why):
     assert (why in fault(cron, "UTC")) if why else fault(cron, "UTC") == ""
+
+
+def test_a_day_that_never_comes_is_not_looked_for_beside_one_that_does():
+    assert moments("0 0 30 2 1", "UTC", "2026-01-31T00:00", 2) == ["02-02 00:00+0000", "02-09 00:00+0000"]
+    assert len(_line("0 0 30 2 1").triggers) == 1
+    assert len(_line("0 0 29 2 1").triggers) == 2
 
 
 @pytest.mark.parametrize("zone", ["", "Berlin", "Europe", "../etc/passwd", "/etc/passwd", "utc "])

@@ -31,6 +31,8 @@ _LISTS = {
     "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or give --queue",
     "MESSAGE": "trigmon dlq list shows what there is",
     "RESERVATION": "trigmon spark reservations list shows what there is",
+    "SCHEDULE": "trigmon schedule list shows what there is",
+    "WATCH": "trigmon watch list shows what there is",
     "RUN": "trigmon runs list --all shows what there is",
 }
 """The command that lists the known names, by the kind of object."""

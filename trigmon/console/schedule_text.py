@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from trigmon.mq.attributes import ATTRIBUTES, Schedule
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.explanation import moment
-from trigmon.schedules.moments import next_moment
+from trigmon.schedules.moments import fault, next_moment
 
 Row = Mapping[str, Any]
 _TABLE = ATTRIBUTES[ObjectType.SCHEDULE]
@@ -54,10 +54,10 @@ def lines(row: Row, wall_ms: int) -> Iterator[str]:
     """Yields a schedule as text: what it starts and when, next and last, and why nothing was started."""
     shown = with_next(row, wall_ms)
     yield f"SCHEDULE({row['name']}) starts {shown['starts']}: {shown['when']}"
-    zone = ZoneInfo(str(row["timezone"]))
-    local = datetime.fromtimestamp(shown["next_ms"] / 1000, UTC).astimezone(zone)
-    text = "" if zone.key == "UTC" else f", {local:%Y-%m-%d %H:%M} in {zone.key}"
-    yield f"  next  {moment(shown['next_ms'])}{text}"
+    if wrong := fault("", str(row["timezone"])):
+        yield f"  next  none: {wrong}"
+    else:
+        yield f"  next  {_next_text(shown['next_ms'], ZoneInfo(str(row['timezone'])))}"
     if not row["last_moment_ms"]:
         yield "  last  no moment has come yet"
     else:
@@ -67,3 +67,9 @@ def lines(row: Row, wall_ms: int) -> Iterator[str]:
         yield f"        last started {moment(row['last_start_ms'])}"
     if row.get("paused"):
         yield f"  {row['paused']}: trigmon schedule resume {row['name']}"
+
+
+def _next_text(next_ms: int, zone: ZoneInfo) -> str:
+    """Returns the next moment in UTC, and in the zone where that is another."""
+    local = datetime.fromtimestamp(next_ms / 1000, UTC).astimezone(zone)
+    return moment(next_ms) + ("" if zone.key == "UTC" else f", {local:%Y-%m-%d %H:%M} in {zone.key}")

@@ -115,9 +115,9 @@ class RunResults:
             fields |= run_changes.unknown(f"{fields['why']}; {unknown}", tail, message["end_ms"])
         self._close(child, begun | reported | fields)
         has_failed = message["status"] != 0 and not was_stopped
-        self._traces.ended(
-            child.order, message["start_ms"], message["end_ms"], str(fields["why"]) if has_failed else ""
-        )
+        # Without what the program wrote, as ``why`` has it: that may be data of its messages.
+        error = run_changes.how_it_ended(int(message["status"])) if has_failed else ""
+        self._traces.ended(child.order, message["start_ms"], message["end_ms"], error)
         if (launcher := self._launchers.get(child.trigger.appl_type)) is not None:
             launcher.tend()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trigmon.launch.launch_plan import Order
 from trigmon.log import logger
 from trigmon.mq.run import Run
-from trigmon.mq.traceparent import names_exporter, within
+from trigmon.mq.traceparent import is_traceparent, names_exporter, within
 
 if TYPE_CHECKING:
     from trigmon.traces import SpanExporter
@@ -31,6 +31,8 @@ class RunTraces:
     def of_program(self, run: Run) -> str:
         """Returns the traceparent that a run's program is given: its launch's, else the put's; "" for none."""
         put = run.origin.traceparent
+        if put and not is_traceparent(put):  # an administrator may have written the record
+            put = ""
         return self._within(put, run.run_id, "launched") if self._exporter is not None else put
 
     def started(self, order: Order, start_ms: int) -> None:

@@ -29,9 +29,13 @@ def within(traceparent: str, trace: str, span: str) -> str:
 
 ENDPOINT: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 """The variable of OpenTelemetry that says where spans are sent."""
+_EXPORTERS: Final = "OTEL_TRACES_EXPORTER"
+"""The variable of OpenTelemetry that names exporters, with commas between: otlp without it; none is for none."""
 _ENDPOINTS: Final = (ENDPOINT, "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
 def names_exporter(environ: Mapping[str, str]) -> bool:
     """Returns whether variables of OpenTelemetry say where spans are to be sent: without one of them none is."""
-    return environ.get("OTEL_SDK_DISABLED", "").lower() != "true" and any(map(environ.get, _ENDPOINTS))
+    is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
+    is_ours = "otlp" in (environ.get(_EXPORTERS) or "otlp").split(",")
+    return not is_off and is_ours and any(map(environ.get, _ENDPOINTS))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from trigmon.mq.attributes import Schedule
 from trigmon.mq.calls import Call, Disconnect
 from trigmon.mq.replies import Counted
+from trigmon.mq.timed_enums import Missed
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.sessions import ITSELF, Session
 from trigmon.rules.model.facts import WorldFacts, WorldWants
 from trigmon.rules.model.internal_calls import ReachMoment
 from trigmon.rules.model.stored_messages import SLICE
-from trigmon.rules.objects.schedule_moments import MOST_MISSED, moments_due
+from trigmon.rules.objects.schedule_moments import LATE_MS, MOST_MISSED, moments_due
 from trigmon.schedules.moments import last_moments, next_moment
 from trigmon.store.port import Store
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 AGAIN_MS = 1000
 """A schedule whose moment waits for a monitor is looked at again so much later."""
-MOST_AT_ONCE = MOST_MISSED + 100
-"""The moments of one look: the missed ones, and those of the last minute."""
+MOST_ON_TIME = 100
+"""More than the moments of LATE_MS."""
 
 
 class ScheduleTimes:
@@ -82,8 +83,11 @@ class ScheduleTimes:
         answers: list[Answer] = []
         calls: list[ReachMoment] = []
         for name in due:
-            schedule = self._schedules[name]
-            moments = last_moments(schedule, self._settled[name], wall_ms, MOST_AT_ONCE)
+            schedule, settled_ms = self._schedules[name], self._settled[name]
+            # While no monitor listens, this is asked once a second: of missed moments no more than are started for.
+            missed_ms, most = wall_ms - LATE_MS - 1, MOST_MISSED if schedule.missed is Missed.ALL else 1
+            moments = last_moments(schedule, settled_ms, missed_ms, most)
+            moments += last_moments(schedule, max(settled_ms, missed_ms), wall_ms, MOST_ON_TIME)
             calls += moments_due(schedule, moments, wall_ms)
         for start in range(0, len(calls), SLICE):
             answers += self._reached(calls[start : start + SLICE], now)

@@ -18,6 +18,7 @@ from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.runs.pause import pauses_of, sentence
+from trigmon.schedules.moments import fault
 
 NEARLY_FULL = 0.8
 """Of MAXDEPTH."""
@@ -192,9 +193,12 @@ def _waiting(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
 
 
 def _not_started(facts: WorldFacts) -> Iterator[Attention]:
-    """Yields schedules that started nothing at their last moment, since a condition did not hold."""
+    """Yields schedules that started nothing at their last moment, since a condition did not hold, or that have none."""
     for schedule in facts.world.schedules:
-        if {*schedule.fails} - {"S"}:
+        if wrong := fault("", schedule.timezone):  # a machine with another database of zones, or another member
+            text, remedy = f"no moment comes: {wrong}", f"trigmon schedule alter {schedule.name} timezone=UTC"
+            yield Attention("not_started", schedule.name, text, remedy, schedule.timed_ms, what="schedule")
+        elif {*schedule.fails} - {"S"}:
             about = f"trigmon explain {schedule.q_name} --why-not" if schedule.q_name else ""
             remedy = "; ".join(filter(None, (about, f"trigmon schedule run {schedule.name}")))
             text = f"nothing was started: {schedule.why_not}"

@@ -46,12 +46,10 @@ class _Line(NamedTuple):
 
 def fault(cron: str, timezone: str) -> str:
     """Returns what is wrong with a crontab line (blank: there is none) and its time zone; blank if nothing is."""
-    try:
-        _zone(timezone)
-    except (KeyError, ValueError, OSError):
+    if not _is_zone(timezone):
         return f"TIMEZONE({timezone}): give a name of the IANA time zone database, as Europe/Berlin or UTC"
     try:
-        if cron and not any(trigger.get_next_fire_time(None, _CYCLE[0]) for trigger in _triggers(cron, _CYCLE[1])):
+        if cron and not any(map(_fires, _triggers(cron, _CYCLE[1]))):
             return f"CRON({cron}): there is no such day in any year"
     except ValueError as error:
         return f"CRON({cron}): {error}"
@@ -59,10 +57,12 @@ def fault(cron: str, timezone: str) -> str:
 
 
 def next_moment(schedule: Schedule, after_ms: int) -> int | None:
-    """Returns the first moment after a time."""
+    """Returns the first moment after a time; None in a time zone that the database of this machine does not have."""
     if schedule.every_s:
         period_ms = schedule.every_s * 1000
         return (after_ms // period_ms + 1) * period_ms
+    if not _is_zone(schedule.timezone):
+        return None
     found = _next_of_cron(schedule.cron, schedule.timezone, after_ms // 1000)
     return None if found is None else found * 1000
 
@@ -98,7 +98,7 @@ def common_moment(one: Schedule, other: Schedule) -> int:
 
 def skipped(schedule: Schedule) -> str:
     """Returns the local times, for a person, that a zone skips and a crontab line names; blank where there are none."""
-    if not schedule.cron or (line := _line(schedule.cron)).by_hours:
+    if not schedule.cron or not _is_zone(schedule.timezone) or (line := _line(schedule.cron)).by_hours:
         return ""
     zone = _zone(schedule.timezone)
     for day in range(*(time.toordinal() for time in _YEAR)):
@@ -196,9 +196,24 @@ def _zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
+def _is_zone(name: str) -> bool:
+    try:
+        _zone(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
+
+
 @lru_cache(maxsize=4096)
 def _line(cron: str) -> _Line:
-    return _Line(tuple(_triggers(cron)), cron.split()[1].startswith("*"))
+    # A trigger that never fires is gone through to the year 9999 each time it is asked.
+    pairs = zip(_triggers(cron), _triggers(cron, _CYCLE[1]), strict=True)
+    return _Line(tuple(trigger for trigger, ended in pairs if _fires(ended)), cron.split()[1].startswith("*"))
+
+
+def _fires(trigger: Any) -> bool:
+    """Returns whether a trigger that ends with the cycle fires in it."""
+    return trigger.get_next_fire_time(None, _CYCLE[0]) is not None
 
 
 def _triggers(cron: str, end: datetime | None = None) -> list[Any]:

@@ -9,7 +9,7 @@ from trigmon.mq.calls import Commit, Get, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.reasons import Reason
-from trigmon.mq.traceparent import is_traceparent, within
+from trigmon.mq.traceparent import is_traceparent, names_exporter, within
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 SPANS = [f"00-{'a' * 32}-{number:016x}-01" for number in range(1, 4)]
@@ -74,3 +74,19 @@ def test_a_span_within_a_trace_keeps_its_flags_and_one_within_none_begins_a_trac
     begun = within("", "b" * 32, "c" * 16)
     assert begun == f"00-{'b' * 32}-{'c' * 16}-01"
     assert is_traceparent(begun)
+
+
+@pytest.mark.parametrize(
+    ("variables", "sends"),
+    [
+        ({}, True),
+        ({"OTEL_TRACES_EXPORTER": "console,otlp"}, True),
+        ({"OTEL_TRACES_EXPORTER": ""}, True),
+        ({"OTEL_TRACES_EXPORTER": "none"}, False),
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, False),
+        ({"OTEL_SDK_DISABLED": "True"}, False),
+    ],
+)
+def test_variables_that_switch_the_export_off_hold_where_an_endpoint_is_named(variables, sends):
+    assert names_exporter({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", **variables}) is sends
+    assert not names_exporter(variables)
