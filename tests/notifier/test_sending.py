@@ -1,6 +1,7 @@
 """Events go out by a real mail server, a real web hook and a real command; what is not sent stays on the queue."""
 
 import json
+import socket
 import sys
 import threading
 from contextlib import contextmanager
@@ -123,6 +124,23 @@ def test_a_web_hook_that_does_not_take_it_leaves_it_on_the_queue(qm, events, sta
         with pytest.raises(SendError, match=f"status {status}"):
             notify(qm, events, WebHook(url), collect_s=0)
         assert (len(requests), elsewhere) == (1, [])
+    assert depth(qm, events) == 3
+
+
+def test_an_answer_that_is_not_http_leaves_it_on_the_queue(qm, events):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1)
+                connection.sendall(b"220 a mail server\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(SendError, match=r"web hook at 127\.0\.0\.1"):
+            notify(qm, events, WebHook(f"http://127.0.0.1:{listener.getsockname()[1]}/"), collect_s=0)
+        thread.join()
     assert depth(qm, events) == 3
 
 

@@ -400,7 +400,13 @@ def too_small(told):
     told.alter("QLOCAL", EVENT_QUEUE, max_msg_length=10)
 
 
-@pytest.mark.parametrize("spoils", [full, inhibited, gone, too_small])
+def an_alias(told):
+    gone(told)
+    told.define("EVENTS")
+    told.define(EVENT_QUEUE, "QALIAS", base_q_name="EVENTS")
+
+
+@pytest.mark.parametrize("spoils", [full, inhibited, gone, too_small, an_alias])
 def test_an_event_queue_that_takes_nothing_costs_the_ledger_nothing_and_the_event_is_counted(told, spoils):
     spoils(told)
     run_id, _ = told.come()

@@ -3,7 +3,9 @@
 import errno
 import json
 import os
+import stat
 from base64 import b64decode
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -206,6 +208,57 @@ def test_done_has_the_permissions_of_the_directory_whatever_the_umask(watch):
     finally:
         os.umask(before)
     assert Path(watch.done).stat().st_mode & 0o777 == 0o775
+
+
+def test_done_keeps_the_sticky_bit_by_which_nobody_removes_the_files_of_others(watch):
+    Path(watch.directory).chmod(0o1777)
+    put_file(watch, "a")
+    taken(watch)
+    assert stat.S_IMODE(Path(watch.done).stat().st_mode) == 0o1777
+
+
+@pytest.mark.parametrize("done", ["", "of/done"])
+def test_a_link_in_place_of_done_leads_no_file_elsewhere(tmp_path, done):
+    place, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    (elsewhere / "done").mkdir(parents=True)
+    place.mkdir()
+    watch = definition(place, done=done)
+    link = place / (done or "done").split("/")[0]
+    link.symlink_to(elsewhere)
+    put_file(watch, "a")
+    with pytest.raises(OSError, match="symbolic link"):
+        taken(watch)
+    link.rename(place / "away")
+    Path(watch.done).mkdir(parents=True)
+    records = taken(watch).records
+    Path(watch.done).rmdir()
+    with suppress(OSError):
+        link.rmdir()
+    (place / "away").rename(link)
+    (found,) = directory.settle(records)
+    assert found.stays
+    assert "symbolic link" in found.problem
+    assert (names_in(elsewhere), names_in(elsewhere / "done")) == (["done"], [])
+
+
+def test_a_link_in_place_of_failed_leads_no_file_elsewhere(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    body = definition(tmp_path / "in", content="body")
+    Path(body.failed).symlink_to(tmp_path / "elsewhere")
+    put_file(body, "long", b"x" * 100)
+    assert "symbolic link" in taken(body, longest=50).left["long"]
+    assert names_in(tmp_path / "elsewhere") == []
+
+
+def test_done_elsewhere_may_be_a_link_of_the_administrator(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    watch = definition(tmp_path / "in", done=str(tmp_path / "link"))
+    put_file(watch, "a")
+    assert finished(watch)[0].data
+    assert names_in(tmp_path / "elsewhere") == ["a"]
 
 
 def test_a_missing_directory_keeps_the_records(watch):

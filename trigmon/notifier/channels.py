@@ -5,6 +5,7 @@ Each has a time limit, so that a server that accepts and does not answer ends a 
 
 from __future__ import annotations
 
+import http.client
 import smtplib
 import ssl
 import subprocess
@@ -107,7 +108,7 @@ class WebHook(msgspec.Struct, frozen=True):
                 answer.read(1)
         except urllib.error.HTTPError as error:
             raise SendError(f"web hook at {where}: status {error.code}"[:LONGEST_ERROR]) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise SendError(f"web hook at {where}: {error}"[:LONGEST_ERROR]) from error
 
 

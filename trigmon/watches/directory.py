@@ -1,7 +1,7 @@
 """What a watch does with files: it looks, takes, moves and reads. Each function may wait as long as a file system does.
 
-Names are looked up in opened directories, and no symbolic link is followed: a path cannot be changed under a watch to
-lead elsewhere. Every function raises OSError where a directory cannot be used.
+Names are looked up in opened directories, and no symbolic link is followed below the watched one: who may write there
+chooses no place elsewhere. Every function raises OSError where a directory cannot be used.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
-from pathlib import Path
 
 import msgspec
 
@@ -87,7 +86,7 @@ def take(watch: WatchDefinition, files: Iterable[SeenFile], longest: int) -> Tak
     ``longest`` is the most bytes of a message: a file whose content is longer is moved to ``failed``.
     """
     taken, size = Taken(), 0
-    with _opened(watch.directory) as here, _made(watch.done, here) as done:
+    with _opened(watch.directory) as here, _destination(here, watch.directory, watch.done, make=True) as done:
         if os.fstat(here).st_dev != os.fstat(done).st_dev:
             raise OSError(errno.EXDEV, "it is on another file system than the watched directory", watch.done)
         names: set[str] = set()
@@ -98,7 +97,7 @@ def take(watch: WatchDefinition, files: Iterable[SeenFile], longest: int) -> Tak
             taken.count += 1
             try:
                 if length > longest:
-                    _put_aside(here, file.name, watch.failed)
+                    _put_aside(here, file.name, watch)
                     taken.failed[file.name] = f"its {length} bytes are more than the {longest} of a message"
                     continue
                 os.close(os.open(file.name, _FILE, dir_fd=here))
@@ -124,7 +123,7 @@ def settle(records: Sequence[FileRecord]) -> list[Settled]:
     for (directory, done), group in groupby(sorted(records, key=_directories), key=_directories):
         of_both = list(group)
         try:
-            with _opened(directory) as here, _opened(done) as there:
+            with _opened(directory) as here, _destination(here, directory, done) as there:
                 moved = [_moved(record, here, there) for record in of_both]
                 os.fsync(there)
                 os.fsync(here)
@@ -196,16 +195,41 @@ def _opened(directory: str) -> Iterator[int]:
 
 
 @contextmanager
-def _made(directory: str, like: int) -> Iterator[int]:
-    """Opens a directory. One that is missing is made, with the permissions of another: who reads there reads here."""
-    is_new = False
-    with suppress(FileExistsError):
-        Path(directory).mkdir()
-        is_new = True
-    with _opened(directory) as descriptor:
-        if is_new:
-            os.fchmod(descriptor, os.fstat(like).st_mode & 0o777)
-        yield descriptor
+def _destination(here: int, directory: str, path: str, *, make: bool = False) -> Iterator[int]:
+    """Opens ``done`` or ``failed``; below the watched directory ``here`` no symbolic link is followed."""
+    try:
+        there = _open_destination(here, directory, path, make=make)
+    except NotADirectoryError as error:
+        text = "it is no directory; a symbolic link below the watched directory is not followed"
+        raise OSError(error.errno, text, path) from error
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    try:
+        yield there
+    finally:
+        os.close(there)
+
+
+def _open_destination(here: int, directory: str, path: str, *, make: bool) -> int:
+    """Opens it; where it is missing makes it, with the permissions of the watched one: who reads there reads here."""
+    parts, flags = [path], _DIRECTORY
+    if path.startswith(f"{directory}/"):
+        parts = [part for part in path.removeprefix(f"{directory}/").split("/") if part] or ["."]
+        flags |= os.O_NOFOLLOW
+    with ExitStack() as opened:
+        above = here
+        for part in parts[:-1]:
+            above = os.open(part, flags, dir_fd=above)
+            opened.callback(os.close, above)
+        is_new = False
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(parts[-1], dir_fd=above)
+                is_new = True
+        there = os.open(parts[-1], flags, dir_fd=above)
+    if is_new:
+        os.fchmod(there, stat.S_IMODE(os.fstat(here).st_mode))
+    return there
 
 
 def _status(name: str, directory: int) -> os.stat_result | None:
@@ -215,8 +239,8 @@ def _status(name: str, directory: int) -> os.stat_result | None:
         return None
 
 
-def _put_aside(here: int, name: str, directory: str) -> None:
-    with _made(directory, here) as there:
+def _put_aside(here: int, name: str, watch: WatchDefinition) -> None:
+    with _destination(here, watch.directory, watch.failed, make=True) as there:
         _rename(here, name, there, _free_name(there, name, set()))
 
 

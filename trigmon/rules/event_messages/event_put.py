@@ -51,10 +51,13 @@ def _short(value: Any) -> Any:
 def decide_put_event(call: PutEvent, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Puts an event message outside any unit of work, or drops it; never refuses.
 
-    A shared event queue does not take any: what is reported must not wait for the group's database.
+    A shared event queue does not take any: what is reported must not wait for the group's database. An alias does not
+    either: events are reported of the queue behind it, and of the runs that it starts.
     """
     try:
-        queue, _ = base_queue(call.q_name, facts)
+        queue, route = base_queue(call.q_name, facts)
+        if route is None and queue.definition.name != call.q_name:
+            return _dropped(call, f"it is an alias of {queue.definition.name}")
         if queue.shared is not None:
             return _dropped(call, "the queue is shared")
         check_puts_allowed(facts, queue)
