@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from trigmon.mq.calls import Display, Open, Pause, Resume, RunSchedule, Status
+from trigmon.mq.calls import Alter, Define, Delete, Display, Open, Pause, Resume, RunSchedule, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
 from trigmon.schedules import moments
+from trigmon.simulate.in_process import InProcess
 from trigmon.testing import INITIATION_Q, InMemory
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
@@ -345,3 +346,42 @@ def test_a_zone_that_the_database_has_lost_stops_no_other_schedule_and_needs_att
     finally:
         zoneinfo.reset_tzpath()
         forget_zones()
+
+
+@pytest.mark.parametrize("anew", ["altered", "defined again"])
+def test_a_schedule_of_the_group_begins_anew_after_a_clock_that_was_a_year_ahead(anew):
+    of_group = {"every_s": HOUR // 1000, "q_name": "Q", "qsg_disp": "group"}
+    group = InProcess(["QM1", "QM2"], "memory")
+    try:
+
+        def define(object_type: str, name: str, on: str = "QM1", **attributes: Any) -> None:
+            group.command(on, Define(object_type=object_type, name=name, attributes=attributes))
+
+        def hours(count: int) -> int:
+            """Returns how many trigger messages were written in these hours."""
+            group.advance(count * HOUR)
+            return len(group.became_available())
+
+        shared = {"qsg_disp": "shared", "cf_struc_name": "APP1"}
+        for member in ("QM1", "QM2"):
+            define("PROCESS", "P", on=member, appl_id="/bin/true")
+        define("QLOCAL", "INITQ", **shared)
+        define("QLOCAL", "Q", initiation_q_name="INITQ", process_name="P", **shared)
+        define("SCHEDULE", "S", **of_group)
+        group.perform("QM1", "monitor", Open(object_name="INITQ", options=OpenOption.INPUT_SHARED.value))
+        assert hours(2) == 2
+        group._clock.wall_ahead_ms = 365 * DAY
+        group.advance(2000)
+        group._clock.wall_ahead_ms = 0
+        hours(1)
+        assert hours(2) == 0
+        if anew == "altered":
+            again = {"every_s": HOUR // 1000, "qsg_disp": "group"}
+            group.command("QM1", Alter(object_type="SCHEDULE", name="S", attributes=again))
+        else:
+            group.command("QM1", Delete(object_type="SCHEDULE", name="S", qsg_disp="group"))
+            group.advance(1000)
+            define("SCHEDULE", "S", **of_group)
+        assert hours(3) == 3
+    finally:
+        group.close()

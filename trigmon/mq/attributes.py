@@ -284,7 +284,7 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     DEPTH fired, and REARM(AUTO) is to turn it on again.
     ``is_drained``: since then its last reader has closed and left only what it could not see, since it was not
     committed. ``moments``, of an initiation queue that is shared: the last moment of each schedule, by name, for which
-    a member of the group wrote a trigger message.
+    a member of the group wrote a trigger message, and when the group's schedule had been timed (0: a member's own).
     """
 
     definition_type: Annotated[DefinitionType, Attribute("DEFTYPE", 7, words=DEFINITION_TYPES, read_only=True)] = (
@@ -294,7 +294,7 @@ class LocalQueue(MessageQueue, frozen=True, kw_only=True, omit_defaults=True):
     is_disarmed: bool = False
     is_drained: bool = False
     made_by: str = ""
-    moments: dict[str, int] = {}
+    moments: dict[str, tuple[int, int]] = {}
 
     @property
     def is_dynamic(self) -> bool:

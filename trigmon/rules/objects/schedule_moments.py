@@ -155,12 +155,20 @@ def _shared_initiation(schedule: Schedule, facts: ScheduleFacts) -> QueueFacts |
 
 def _is_claimed(schedule: Schedule, moment_ms: int, facts: ScheduleFacts) -> bool:
     initiation = _shared_initiation(schedule, facts)
-    return initiation is not None and initiation.definition.moments.get(schedule.name, 0) >= moment_ms
+    if initiation is None:
+        return False
+    last_ms, timed_ms = initiation.definition.moments.get(schedule.name, (0, 0))
+    return last_ms >= moment_ms and timed_ms >= _timed_ms(schedule)
+
+
+def _timed_ms(schedule: Schedule) -> int:
+    """Returns when the group's schedule was timed, alike on each member; 0 for one that is a member's own."""
+    return schedule.timed_ms if schedule.qsg_disp is QsgDisp.COPY else 0
 
 
 def _claim(schedule: Schedule, moment_ms: int, facts: ScheduleFacts) -> list[AnyChange]:
     initiation = _shared_initiation(schedule, facts)
     if initiation is None:
         return []
-    moments = {**initiation.definition.moments, schedule.name: moment_ms}
+    moments = {**initiation.definition.moments, schedule.name: (moment_ms, _timed_ms(schedule))}
     return [SetDefinition(ObjectType.QLOCAL, replace(initiation.definition, moments=moments))]
