@@ -334,6 +334,31 @@ def test_files_that_are_too_old_are_deleted(world):
     assert first not in archived_files(world.archive)
 
 
+def test_a_file_that_cannot_be_deleted_is_no_hole(world, monkeypatch):
+    back_up(world)
+    world.store.turns.archive._keep_days = 2
+    (first, *_) = archived_files(world.archive)
+    os.utime(first.path, (0, 0))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refuse)
+        put_all(world, b"1")
+        world.store.turns.rest()
+    assert (world.missing, world.store.turns.archive.missing) == ([], "")
+    put_all(world, b"2")
+    world.store.turns.rest()
+    assert first not in archived_files(world.archive)
+
+
+def refuse(*_, **__):
+    raise PermissionError("planted")
+
+
+def test_a_restore_reports_nothing_missing(world, archived, tmp_path):
+    backup, *_ = archived
+    told = brought_forward(backup, world.archive, tmp_path / "S")
+    assert [each for each in told if "missing" in each] == []
+
+
 class Killed(BaseException):
     pass
 

@@ -101,7 +101,7 @@ def attention_of_process(manager: ManagerState, lies: Waiting, known: list[Atten
         text = f"{size(disk.free_bytes)} are free on the disk; with {size(disk.reserve_bytes)} puts are refused"
         yield Attention("disk_near", "", text, "make room, or set a smaller store.disk_reserve", what="")
     if disk is not None and disk.not_archived:
-        remedy = "make room in store.journal_archive, then make a backup: older ones cannot be brought past this"
+        remedy = "make room in store.journal_archive if it is full, then a backup: no older one leads past this"
         yield Attention("not_archived", "", disk.not_archived, remedy, what="")
     for monitor, servers in manager.reports.lost_servers().items():
         for server in servers:

@@ -17,6 +17,8 @@ from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.journal_archive import ArchivedFile, archived_files
 from trigmon.store.sqlite.replay import replay
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
+from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
+from trigmon.store.sqlite.turn_log import NOTHING
 
 
 class ArchiveError(Exception):
@@ -38,6 +40,7 @@ class Until(NamedTuple):
         work.mkdir(mode=0o700)
         try:
             path.rename(work / FILE_NAME)
+            (work / LAST_TURN).write_bytes(NOTHING.packed())  # a backup has none: that is no loss to be reported
             store = SqliteStore(work, tell=tell)
             try:
                 last_ms = self._apply(store, tell)

@@ -107,7 +107,7 @@ class JournalArchive:
 
     def _skip(self, last: int, number: int) -> None:
         if last:
-            self._lack(last, "the journal did not have them any more")
+            self._lack(last, "the store was restored, or served without this archive")
         self._at = number
 
     def _lack(self, last: int, why: str) -> None:
@@ -144,8 +144,9 @@ class JournalArchive:
             return
         oldest_s = time.time() - self._keep_days * DAY_S
         for each in archived_files(self._directory):
-            if each.path.stat().st_mtime < oldest_s:
-                each.path.unlink()
+            with suppress(OSError):  # no turn is missing; the next file tries again
+                if each.path.stat().st_mtime < oldest_s:
+                    each.path.unlink()
 
 
 def _no_changes(number: int) -> Record:
