@@ -107,6 +107,23 @@ def test_a_file_too_long_for_a_message_is_put_aside_and_the_others_go_on(watched
     assert finding["name"] == "W"
 
 
+def test_a_file_that_has_grown_too_long_for_a_message_on_its_way_hinders_no_other(watched):
+    it = watched(content="body")
+    it.alter("Q", "QLOCAL", max_msg_length=1000, inhibit_put="inhibited")
+    it.put_file("long", b"x")
+    it.until_state(files_taken=1)
+    with (it.directory / "done" / "long").open("ab") as file:
+        file.write(b"x" * 1000)
+    it.alter("Q", "QLOCAL", inhibit_put="allowed")
+    it.put_file("short", b"short")
+    until(lambda: it.bodies() == [b"short"])
+    state = it.until_hindered("done/long: MQRC_MSG_TOO_BIG_FOR_Q")
+    assert state["files_taken"] == 1
+    it.alter("Q", "QLOCAL", max_msg_length=2000)
+    until(lambda: it.bodies() == [b"short", b"x" * 1001])
+    it.until_state(files_taken=0, problem="")
+
+
 def test_a_paused_watch_leaves_files_where_they_are(watched):
     it = watched()
     with it.daemon.connect() as qm:

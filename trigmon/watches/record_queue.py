@@ -33,7 +33,7 @@ LONGEST_MESSAGE = 100 << 20
 _WINDOW = 64
 _PUT: PutWords = {"persistence": "persistent", "syncpoint": True}
 _GET = option_names.get_bits({"syncpoint": True})
-_OF_ONE_MESSAGE = frozenset({Reason.MSG_TOO_BIG_FOR_Q, Reason.MSG_TOO_BIG_FOR_Q_MGR})
+OF_ONE_MESSAGE = frozenset({Reason.MSG_TOO_BIG_FOR_Q, Reason.MSG_TOO_BIG_FOR_Q_MGR})
 """Refusals of a message that the next one need not meet."""
 
 log = logger()
@@ -104,7 +104,7 @@ class RecordQueue:
             for each in settled:
                 refused |= self.finish([each])
                 last = refused.get(each.record.correl_id)
-                if last is not None and last.reason not in _OF_ONE_MESSAGE:
+                if last is not None and last.reason not in OF_ONE_MESSAGE:
                     break
             return refused
         return {}

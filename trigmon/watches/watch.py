@@ -15,7 +15,7 @@ from trigmon.mq.errors import MQError
 from trigmon.watches import directory
 from trigmon.watches.directory import Settled, Taken
 from trigmon.watches.quiet_files import QuietFiles
-from trigmon.watches.record_queue import RecordQueue
+from trigmon.watches.record_queue import OF_ONE_MESSAGE, RecordQueue
 from trigmon.watches.watched import BODY, FileRecord, SeenFile, WatchDefinition
 
 R = TypeVar("R")
@@ -131,18 +131,19 @@ class Watch:
 
     async def _step(self) -> tuple[float, float, str]:
         records = self._around.records
+        self._left = {}
         if problem := await self._finish(await self._around.call(records.records, self.name)):
             return SHORTEST_S, SHORTEST_S, problem
         definition = self.definition
         if definition is None or definition.paused:
-            return SHORTEST_S, LOOK_S, ""
+            return SHORTEST_S, LOOK_S, self._left_problem()
         self._around.wake(await self._at_files("look", self._around.listen, definition.directory), self.name)
         began = time.monotonic()
         seen = await self._at_files("look", directory.look, definition)
         self._failed = await self._at_files("look", directory.count, definition.failed)
         now = time.monotonic()
         complete, next_at = self._quiet.complete(seen, definition.quiet_s, now)
-        self._waiting, self._left = len(seen), {}
+        self._waiting = len(seen)
         if problem := await self._take_all(definition, complete):
             return SHORTEST_S, SHORTEST_S, problem
         least_s = max(SHORTEST_S, BUSY_SHARE * (now - began))
@@ -167,7 +168,7 @@ class Watch:
         return ""
 
     async def _finish(self, records: list[FileRecord]) -> str:
-        """Moves recorded files and puts their messages; returns what hinders one of them."""
+        """Moves recorded files and puts their messages; returns what hinders them, and with them all others."""
         self._taken = len(records)
         if not records:
             return ""
@@ -176,16 +177,17 @@ class Watch:
         problem = next((each.problem for each in settled if each.stays), "")
         refused = await self._around.call(self._around.records.finish, ready)
         for each in ready:
-            if each.record.correl_id in refused:
-                problem = str(refused[each.record.correl_id])
+            if (error := refused.get(each.record.correl_id)) is not None and error.reason in OF_ONE_MESSAGE:
+                self._left[each.record.path] = str(error)
+            elif error is not None:
+                problem = str(error)
             elif each.data is None:
                 log.warning("a file has changed before its message was put", watch=self.name, why=each.problem)
             else:
                 self._put += 1
                 self._waiting = max(0, self._waiting - 1)
                 self._last_file, self._last_ms = each.record.name.decode("utf-8", "replace"), _now_ms()
-        kept = len(records) - len(ready) + len(refused)
-        self._taken = kept
+        self._taken = len(await self._around.call(self._around.records.records, self.name))
         return problem
 
     async def _at_files(self, step: str, function: Callable[..., R], *arguments: Any) -> R:
@@ -215,7 +217,7 @@ class Watch:
             log.warning("a file was moved aside", watch=self.name, file=name, to=definition.failed, why=why)
 
     def _left_problem(self) -> str:
-        """Returns the sentence on files that cannot be read, blank where there are none."""
+        """Returns the sentence on files that hinder no other one, blank where there are none."""
         if not self._left:
             return ""
         name, why = min(self._left.items())
