@@ -12,10 +12,16 @@ from aiosmtpd.smtp import SMTP
 
 
 class Mailbox:
-    """What a mail server took; ``refuses`` is what it answers instead of taking a mail."""
+    """What a mail server took; ``refuses`` is what it answers instead of taking a mail, ``unknown`` whom it refuses."""
 
     def __init__(self):
-        self.envelopes, self.refuses, self.port = [], "", 0
+        self.envelopes, self.refuses, self.unknown, self.port = [], "", "", 0
+
+    async def handle_RCPT(self, server, session, envelope, address, rcpt_options):  # noqa: N802 - the server's name
+        if address == self.unknown:
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(self, server, session, envelope):  # noqa: N802 - the server's name
         if self.refuses:

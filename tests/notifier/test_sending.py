@@ -96,6 +96,15 @@ def test_a_mail_that_is_refused_stays_and_is_sent_with_the_same_id_later(qm, eve
     assert mailbox.mails[0]["Message-ID"] == f"<{key}@trigmon.invalid>"
 
 
+def test_one_unknown_recipient_is_an_error_and_the_others_get_the_mail_once(qm, events, mailbox):
+    mail = Mail("127.0.0.1", mailbox.port, "trigmon@example.org", ("ops@example.org", "gone@example.org"))
+    mailbox.unknown = "gone@example.org"
+    with pytest.raises(SendError, match=r"refused gone@example\.org"):
+        notify(qm, events, mail, collect_s=0)
+    assert notify(qm, events, mail, collect_s=0) == 0
+    assert [envelope.rcpt_tos for envelope in mailbox.envelopes] == [["ops@example.org"]]
+
+
 def test_a_password_is_not_sent_over_a_connection_that_is_not_encrypted(qm, events, mailbox):
     mail = Mail("127.0.0.1", mailbox.port, "a@example.org", ("b@example.org",), "user", "password")
     with pytest.raises(SendError, match="STARTTLS"):

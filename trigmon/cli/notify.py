@@ -58,7 +58,7 @@ def notify(
     from trigmon.cli.errors import FAILED
     from trigmon.client.triggered import triggered
     from trigmon.mq.event_kinds import EVENT_QUEUE
-    from trigmon.notifier.channels import SendError
+    from trigmon.notifier.channels import PartlySentError, SendError
     from trigmon.notifier.notifier import notify as send
 
     given = [way for way in (smtp, webhook, program) if way]
@@ -72,6 +72,9 @@ def notify(
     try:
         with invocation().connected() as qm:
             sent = send(qm, q_name, channel, collect_s=collect, process_name=started.process_name if started else "")
+    except PartlySentError as error:
+        output.note(f"trigmon: sent to the other recipients only: {error}")
+        ctx.exit(FAILED)
     except SendError as error:
         output.note(f"trigmon: not sent, the events stay on {q_name}: {error}")
         ctx.exit(FAILED)

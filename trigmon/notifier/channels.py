@@ -31,6 +31,10 @@ class SendError(Exception):
     """A notification was not sent; the events stay on their queue."""
 
 
+class PartlySentError(SendError):
+    """A mail server took a notification for some recipients, who would have it again: the events are done with."""
+
+
 class Channel(Protocol):
     """A way to send notifications."""
 
@@ -49,7 +53,7 @@ class Mail(msgspec.Struct, frozen=True):
     password: str = ""
 
     def send(self, notification: Notification) -> None:
-        """Sends a mail to all recipients; one that the server refuses is an error. Raises SendError."""
+        """Sends a mail to all recipients. Raises SendError, and PartlySentError where the server refuses only some."""
         try:
             with self._connected() as server:
                 if self.password:
@@ -58,7 +62,8 @@ class Mail(msgspec.Struct, frozen=True):
         except (OSError, smtplib.SMTPException) as error:
             raise SendError(f"mail server {self.host}:{self.port}: {error}"[:LONGEST_ERROR]) from error
         if refused:
-            raise SendError(f"mail server {self.host}:{self.port} refused {', '.join(refused)}"[:LONGEST_ERROR])
+            text = f"mail server {self.host}:{self.port} refused {', '.join(refused)}"
+            raise PartlySentError(text[:LONGEST_ERROR])
 
     def _connected(self) -> smtplib.SMTP:
         context = ssl.create_default_context()

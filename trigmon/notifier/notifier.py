@@ -9,7 +9,7 @@ from trigmon.client.connection import Connection
 from trigmon.client.message import Message
 from trigmon.client.queue import Queue
 from trigmon.mq.errors import NoMsgAvailable
-from trigmon.notifier.channels import Channel
+from trigmon.notifier.channels import Channel, PartlySentError
 from trigmon.notifier.notification import Notification, grouped, read_event
 
 MOST_EVENTS = 1000
@@ -29,7 +29,8 @@ def notify(
     """Sends what is on the queue, and ends when it is empty; returns how many notifications were sent.
 
     Events are collected for ``collect_s`` seconds behind the first. Raises SendError, and the events are on the queue
-    again: a kill between the sending and the commit sends them twice, with the same key.
+    again: a kill between the sending and the commit sends them twice, with the same key. Behind PartlySentError they
+    are not.
     """
     sent = 0
     with qm.open(q_name, "input_shared") as queue:
@@ -37,7 +38,11 @@ def notify(
             events = [read_event(message.data, message.descriptor.put_ms) for message in messages]
             groups = grouped(events, q_name, process_name)
             if groups:
-                channel.send(Notification(qm.q_mgr_name, messages[0].msg_id.hex(), groups))
+                try:
+                    channel.send(Notification(qm.q_mgr_name, messages[0].msg_id.hex(), groups))
+                except PartlySentError:
+                    qm.commit()
+                    raise
                 sent += 1
             qm.commit()
     return sent
