@@ -15,7 +15,7 @@ from tests.mail import mail_server
 from trigmon.mq.calls import Display
 from trigmon.notifier.channels import Command, Mail, SendError, WebHook
 from trigmon.notifier.notification import Notification, grouped
-from trigmon.notifier.notifier import notify
+from trigmon.notifier.notifier import LONGEST_S, notify
 
 numbers = count(1)
 
@@ -103,6 +103,20 @@ def test_one_unknown_recipient_is_an_error_and_the_others_get_the_mail_once(qm, 
         notify(qm, events, mail, collect_s=0)
     assert notify(qm, events, mail, collect_s=0) == 0
     assert [envelope.rcpt_tos for envelope in mailbox.envelopes] == [["ops@example.org"]]
+
+
+def test_it_ends_also_while_events_come_all_the_time(qm, events):
+    class Stream:
+        sent = 0
+
+        def send(self, notification):
+            self.sent += 1
+            assert self.sent < 10
+            qm.put(events, json.dumps({"event": "run_failed", "at_ms": 1, "q_name": "ORDERS", "text": "!"}))
+
+    clock = count(0, LONGEST_S / 10)
+    assert 0 < notify(qm, events, Stream(), collect_s=0, timer=clock.__next__) < 10
+    assert depth(qm, events) == 1
 
 
 def test_a_password_is_not_sent_over_a_connection_that_is_not_encrypted(qm, events, mailbox):

@@ -49,7 +49,7 @@ def notify(
     secret: str,
     collect: float,
 ) -> None:
-    """Send the events on a queue, and end when the queue is empty.
+    """Send the events on a queue, and end when the queue is empty, or after two minutes.
 
     What cannot be sent stays on the queue, and the command ends with 1: its process is tried again (RETRY). Events
     about its own queue and its own process are not sent. By hand it is a test of the way to send.

@@ -15,6 +15,8 @@ from trigmon.notifier.notification import Notification, grouped, read_event
 MOST_EVENTS = 1000
 """Events of one notification: far below MAXUMSGS, and a page that nobody reads to its end."""
 FRAME = 100
+LONGEST_S = 120.0
+"""No notification is begun later: in a stream of events a run ends before its TIMELIMIT. The queue starts the next."""
 
 
 def notify(
@@ -26,15 +28,15 @@ def notify(
     process_name: str = "",
     timer: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Sends what is on the queue, and ends when it is empty; returns how many notifications were sent.
+    """Sends what is on the queue, and ends when it is empty or LONGEST_S are over; returns how many were sent.
 
     Events are collected for ``collect_s`` seconds behind the first. Raises SendError, and the events are on the queue
     again: a kill between the sending and the commit sends them twice, with the same key. Behind PartlySentError they
     are not.
     """
-    sent = 0
+    sent, until_s = 0, timer() + LONGEST_S
     with qm.open(q_name, "input_shared") as queue:
-        while messages := _collected(queue, collect_s, timer):
+        while timer() < until_s and (messages := _collected(queue, collect_s, timer)):
             events = [read_event(message.data, message.descriptor.put_ms) for message in messages]
             groups = grouped(events, q_name, process_name)
             if groups:
