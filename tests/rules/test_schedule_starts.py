@@ -1,4 +1,4 @@
-"""What a schedule starts, and when: each moment once, over restarts, clocks that are set, pauses and lost monitors."""
+"""What a schedule starts, and when: its conditions, pauses, starts by hand, and schedules of a group."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.rules.schedules import (
+    DAY,
+    HOUR,
+    MINUTE,
+    needs_attention,
+    row,
+    started,
+    with_schedule,
+)
 from trigmon.mq.calls import Alter, Define, Delete, Display, Open, Pause, Resume, RunSchedule, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER
 from trigmon.mq.enums import OpenOption
@@ -16,30 +25,6 @@ from trigmon.mq.errors import CommandFailed, UnknownObjectName
 from trigmon.schedules import moments
 from trigmon.simulate.in_process import InProcess
 from trigmon.testing import INITIATION_Q, InMemory
-
-MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-OBJECTS = f"""
-    DEFINE PROCESS(P) APPLICID('python total.py')
-    DEFINE QLOCAL(Q) PROCESS(P) INITQ({INITIATION_Q}) DEFPSIST(YES)
-"""
-
-
-def with_schedule(mq: InMemory, *, name: str = "S", **attributes: Any) -> None:
-    mq.mqsc(OBJECTS)
-    mq.define(name, "SCHEDULE", **attributes)
-
-
-def row(mq: InMemory, name: str = "S") -> dict[str, Any]:
-    return next(row for row in mq._command(Display(object_type="SCHEDULE")).rows if row["name"] == name)
-
-
-def started(mq: InMemory) -> int:
-    return len(mq.triggers())
-
-
-def set_wall_clock(mq: InMemory, ahead_ms: int) -> None:
-    mq._stage._clock.wall_ahead_ms = ahead_ms
-
 
 # -- occasion S --------------------------------------------------------------------------------------------------
 
@@ -142,120 +127,6 @@ def test_the_trigger_message_of_a_moment_is_persistent_and_names_schedule_and_mo
         assert message.descriptor.correl_id.rstrip(b"\0") == b"MOMENT %d" % mq._stage._clock.now()
 
 
-# -- a moment once, and missed ones -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("end", [InMemory.restart, InMemory.crash])
-def test_no_restart_starts_a_moment_again(end):
-    with InMemory() as mq:
-        with_schedule(mq, every=3600, queue="Q")
-        mq.advance(HOUR)
-        assert started(mq) == 1
-        end(mq)
-        mq.advance(MINUTE)
-        assert started(mq) == 0
-        mq.advance(HOUR)
-        assert started(mq) == 1
-
-
-@pytest.mark.parametrize(("missed", "count"), [("once", 1), ("skip", 0), ("all", 5)])
-@pytest.mark.parametrize("how", ["stopped", "no monitor", "the clock is set"])
-def test_moments_that_were_missed_are_started_for_as_missed_says(missed, count, how):
-    with InMemory(monitor="") as mq:
-        with_schedule(mq, every=3600, queue="Q", missed=missed)
-        if how != "no monitor":
-            mq.monitor(INITIATION_Q)
-        away = 5 * HOUR + 10 * MINUTE
-        if how == "stopped":
-            member = mq._stage._q_mgrs["QM1"]
-            mq._cut_off()
-            member.cut_off()
-            mq._stage._clock.advance(away)
-            member.start()
-            mq._stage._has_started("QM1")
-            mq._come_back()
-        elif how == "no monitor":
-            mq.advance(away)
-            assert started(mq) == 0
-            mq.monitor(INITIATION_Q)
-        else:
-            mq.advance(1000)
-            set_wall_clock(mq, away)
-        mq.advance(2000)
-        assert started(mq) == count
-        assert row(mq)["why_not"] == ("" if count else "missed, and MISSED(SKIP) starts nothing for it")
-        mq.advance(50 * MINUTE)
-        assert started(mq) == 1
-
-
-@pytest.mark.parametrize("missed", ["once", "skip", "all"])
-def test_a_moment_that_is_a_minute_late_at_most_is_on_time(missed):
-    with InMemory(monitor="") as mq:
-        with_schedule(mq, every=3600, queue="Q", missed=missed)
-        mq.advance(HOUR + MINUTE - 1000)
-        mq.monitor(INITIATION_Q)
-        mq.advance(1000)
-        assert started(mq) == 1
-
-
-def test_the_clock_set_a_year_ahead_starts_for_the_last_thousand_moments_at_most():
-    with InMemory() as mq:
-        with_schedule(mq, every=60, queue="Q", missed="all")
-        mq.advance(1000)
-        set_wall_clock(mq, 365 * DAY)
-        mq.advance(1000)
-        assert started(mq) == 1000 + 1  # the missed ones, and the one of the last minute
-        mq.advance(MINUTE)
-        assert started(mq) == 1
-
-
-@pytest.mark.parametrize("missed", ["once", "skip"])
-def test_a_moment_that_waits_for_a_monitor_costs_little_however_many_were_missed(missed, monkeypatch):
-    found: list[int] = []
-    next_moment = moments.next_moment
-    monkeypatch.setattr(moments, "next_moment", lambda *asked: found.append(0) or next_moment(*asked))
-    with InMemory(monitor="") as mq:
-        with_schedule(mq, cron="* * * * *", queue="Q", missed=missed)
-        mq.advance(1000)
-        set_wall_clock(mq, 30 * DAY)
-        mq.advance(1000)
-        found.clear()
-        mq.advance(1000)
-        assert 0 < len(found) < 200
-
-
-@pytest.mark.parametrize("back_ms", [HOUR, 365 * DAY])
-def test_the_clock_set_back_starts_no_moment_twice(back_ms):
-    with InMemory() as mq:
-        with_schedule(mq, every=600, queue="Q")
-        mq.advance(2 * HOUR)
-        assert started(mq) == 12
-        set_wall_clock(mq, -back_ms)
-        mq.advance(HOUR)
-        assert started(mq) == 0
-        mq.restart()
-        if back_ms == HOUR:
-            mq.advance(2 * HOUR)
-            assert started(mq) == 12
-        mq.alter("S", "SCHEDULE", every=600)  # a schedule that is timed anew begins anew
-        mq.advance(HOUR)
-        assert started(mq) == 6
-
-
-def test_a_schedule_that_is_altered_has_no_moments_before_that():
-    with InMemory() as mq:
-        with_schedule(mq, cron="0 2 * * *", queue="Q")
-        mq.advance(12 * HOUR)
-        assert started(mq) == 1
-        mq.alter("S", "SCHEDULE", cron="0 10 * * *")
-        mq.advance(12 * HOUR)
-        assert started(mq) == 0
-        mq.advance(10 * HOUR)
-        assert started(mq) == 1
-        mq.alter("S", "SCHEDULE", description="nothing else")
-        assert row(mq)["last_start_ms"] > 0
-
-
 # -- pause, run ------------------------------------------------------------------------------------------------
 
 
@@ -306,18 +177,14 @@ def test_a_schedule_of_a_queue_that_is_gone_says_so():
 
 
 def test_a_moment_that_started_nothing_needs_attention_until_one_starts():
-    def findings() -> list[tuple[str, str]]:
-        found = mq._command(Status()).values["attention"]
-        return [(each["kind"], each["name"]) for each in found if each["what"] == "schedule"]
-
     with InMemory() as mq:
         with_schedule(mq, every=HOUR // 1000, queue="Q")
         mq.mqsc("DELETE PROCESS(P)")
         mq.advance(HOUR)
-        assert findings() == [("not_started", "S")]
+        assert needs_attention(mq) == [("not_started", "S")]
         mq.mqsc("DEFINE PROCESS(P) APPLICID('python total.py')")
         mq.advance(HOUR)
-        assert findings() == []
+        assert needs_attention(mq) == []
 
 
 def test_a_zone_that_the_database_has_lost_stops_no_other_schedule_and_needs_attention(tmp_path: Path):

@@ -17,6 +17,7 @@ from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause
+from trigmon.rules.model.schedule_facts import is_lost
 from trigmon.rules.runs.pause import pauses_of, sentence
 from trigmon.schedules.moments import fault
 
@@ -198,7 +199,7 @@ def _not_started(facts: WorldFacts) -> Iterator[Attention]:
         if wrong := fault("", schedule.timezone):  # a machine with another database of zones, or another member
             text, remedy = f"no moment comes: {wrong}", f"trigmon schedule alter {schedule.name} timezone=UTC"
             yield Attention("not_started", schedule.name, text, remedy, schedule.timed_ms, what="schedule")
-        elif {*schedule.fails} - {"S"}:
+        elif is_lost(schedule):
             about = f"trigmon explain {schedule.q_name} --why-not" if schedule.q_name else ""
             remedy = "; ".join(filter(None, (about, f"trigmon schedule run {schedule.name}")))
             text = f"nothing was started: {schedule.why_not}"

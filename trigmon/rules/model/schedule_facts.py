@@ -42,3 +42,8 @@ def about_schedule(standing: Standing, facts: ScheduleFacts, wants: ScheduleWant
         process=standing.processes.get(schedule.process_name),
         initiation=standing.queues.get(schedule.initiation_q_name),
     )
+
+
+def is_lost(schedule: Schedule) -> bool:
+    """Returns whether the last moment was to start something and could not; for an empty queue it was not to (S)."""
+    return bool(schedule.fails) and "S" not in schedule.fails

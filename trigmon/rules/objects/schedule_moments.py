@@ -25,7 +25,7 @@ from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import MomentNotStarted
 from trigmon.rules.model.internal_calls import ReachMoment
 from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.schedule_facts import ScheduleFacts, ScheduleWants
+from trigmon.rules.model.schedule_facts import ScheduleFacts, ScheduleWants, is_lost
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import Found
 from trigmon.rules.runs.pause import itself_paused
@@ -86,10 +86,13 @@ def _started(schedule: Schedule, moment_ms: int) -> SetDefinition:
 
 
 def _not_started(schedule: Schedule, moment_ms: int, effects: Effects) -> Decision:
-    """Returns the decision where a condition does not hold: the moment is judged, but while no monitor listens."""
+    """Returns the decision where a condition does not hold: the moment is judged, but while no monitor listens.
+
+    What lies on the queue is asked when a monitor comes: until then it may still be filled.
+    """
     shown = [each for each in _explained(effects) if each.holds == "NO"]
     fails = tuple(each.number for each in shown)
-    if fails == ("8",):
+    if "8" in fails and {*fails} <= {"8", "S"}:
         return Decision(WAITS, judged=effects.judged)
     why = f"{not_holding(list(fails))}: " + "; ".join(f"{each.number} {each.seen}" for each in shown)
     return replace(_settled(schedule, moment_ms, why, fails), judged=effects.judged)
@@ -140,7 +143,7 @@ def _explained(effects: Effects) -> list[Explanation]:
 
 def _settled(schedule: Schedule, moment_ms: int, why: str, fails: tuple[str, ...] = ()) -> Decision:
     after = replace(schedule, last_moment_ms=moment_ms, why_not=why[:1024], fails=fails)
-    events = (MomentNotStarted(schedule.name, moment_ms, why),) if {*fails} - {"S"} else ()
+    events = (MomentNotStarted(schedule.name, moment_ms, why),) if is_lost(after) else ()
     return Decision(JUDGED, [SetDefinition(ObjectType.SCHEDULE, after)], events=events)
 
 
