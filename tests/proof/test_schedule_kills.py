@@ -1,4 +1,7 @@
-"""Proof: queue managers are killed while a schedule has a moment each second; each moment is started once."""
+"""Proof: queue managers are killed while a schedule has a moment each second and files arrive.
+
+Each moment is started once, and each file becomes one message.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ import trigmon
 from tests.daemons import Daemon, define
 from tests.members import members, sees, share
 from tests.waiting import until
+from tests.watches.arriving_files import ArrivingFiles
+from tests.watches.watched_queue import WatchedQueue
 from trigmon.mq.calls import Display, Pause, Runs
 from trigmon.mq.paging import all_rows
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 OPEN = ("due", "held", "started", "serving", "drained")
+SCHEDULES = ("OF.QUEUE", "OF.PROCESS")
 EACH_SECOND = {"every_s": 1, "missed": "all"}
 COUNTS = [4, pytest.param(200, marks=pytest.mark.slow)]
 
@@ -43,24 +49,34 @@ def runs_of(qm: Any, schedule: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kills", COUNTS)
-def test_each_moment_has_one_run_however_often_the_queue_manager_is_killed(daemon, kills):
+def test_each_moment_has_one_run_and_each_file_one_message_whenever_processes_are_killed(daemon, tmp_path, kills):
     chance = random.Random(kills)
     one: Daemon = daemon(with_monitor=True, settings={"monitor.instances": 4})
+    watched = WatchedQueue(one, tmp_path / "in")
     with one.connect() as qm:
         define(qm, "P", "PROCESS", appl_id="true", tmc_argument="no", retry=0)
-        define(qm, "Q", process_name="P", initiation_q_name=INITQ, trigger_type="every")
-        define(qm, "OF.QUEUE", "SCHEDULE", q_name="Q", **EACH_SECOND)
+        define(qm, "TIMED", process_name="P", initiation_q_name=INITQ, trigger_type="every")
+        define(qm, "OF.QUEUE", "SCHEDULE", q_name="TIMED", **EACH_SECOND)
         define(qm, "OF.PROCESS", "SCHEDULE", process_name="P", **EACH_SECOND)
-        until(lambda: all(schedule_of(qm, name)["last_moment_ms"] for name in ("OF.QUEUE", "OF.PROCESS")))
-    for _ in range(kills):
-        time.sleep(chance.uniform(0.1, 2.0))
-        one.kill()
-        one.start()
+        until(lambda: all(schedule_of(qm, name)["last_moment_ms"] for name in SCHEDULES))
+    with ArrivingFiles(watched, random.Random(kills)) as arriving:
+        for number in range(kills):
+            time.sleep(chance.uniform(0.1, 2.0))
+            if number % 3 == 0:
+                watched.kill_process()
+                time.sleep(chance.uniform(0.0, 0.3))
+            one.kill()
+            one.start()
+    assert_all_moments_have_one_run(one)
+    arriving.assert_each_once()
+    print(f"{kills} kills, {len(arriving.names)} files")
+
+
+def assert_all_moments_have_one_run(one: Daemon) -> None:
     with one.connect() as qm:
         began_ms = time.time() * 1000
-        until(lambda: schedule_of(qm, "OF.QUEUE")["last_moment_ms"] > began_ms)
-        until(lambda: schedule_of(qm, "OF.PROCESS")["last_moment_ms"] > began_ms)
-        for name in ("OF.QUEUE", "OF.PROCESS"):
+        until(lambda: all(schedule_of(qm, name)["last_moment_ms"] > began_ms for name in SCHEDULES))
+        for name in SCHEDULES:
             qm.call(Pause(what="schedule", name=name))
             last_ms = schedule_of(qm, name)["last_start_ms"]
             until(lambda: not any(qm.call(Runs(where={"state": state}, limit=1)).rows for state in OPEN))

@@ -1,20 +1,27 @@
 """Whoever is killed, and whenever: each file becomes one message and lies in done."""
 
+import random
+import time
+
 import pytest
 
-from tests.watches.kills import Siege
+from tests.waiting import until
+from tests.watches.arriving_files import ArrivingFiles
+from tests.watches.watched_queue import WatchedQueue
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_few_kills_lose_no_file_and_double_none(daemon, tmp_path, seed):
-    siege = Siege(daemon(), tmp_path / "in", seed)
-    siege.go(5)
-    siege.watched.each_once(siege.names)
-
-
-@pytest.mark.slow
-def test_200_kills_lose_no_file_and_double_none(daemon, tmp_path):
-    siege = Siege(daemon(), tmp_path / "in", 3)
-    siege.go(200)
-    print(f"200 kills, {len(siege.names)} files")
-    siege.watched.each_once(siege.names)
+    chance = random.Random(seed)
+    one = daemon()
+    watched = WatchedQueue(one, tmp_path / "in")
+    with ArrivingFiles(watched, chance) as arriving:
+        for number in range(5):
+            until(watched.process)
+            time.sleep(chance.random() / 3)
+            if number % 3:
+                watched.kill_process()
+            else:
+                one.kill()
+                one.start()
+    arriving.assert_each_once()
