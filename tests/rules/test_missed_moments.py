@@ -8,6 +8,7 @@ from tests.rules.schedules import (
     DAY,
     HOUR,
     MINUTE,
+    OBJECTS,
     away_from,
     needs_attention,
     row,
@@ -15,6 +16,7 @@ from tests.rules.schedules import (
     started,
     with_schedule,
 )
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.schedules import moments
 from trigmon.testing import INITIATION_Q, InMemory
 
@@ -151,3 +153,58 @@ def test_a_schedule_that_is_altered_has_no_moments_before_that():
         assert started(mq) == 1
         mq.alter("S", "SCHEDULE", description="nothing else")
         assert row(mq)["last_start_ms"] > 0
+
+
+def calls_of_looks(mq: InMemory, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Returns a list that receives the number of calls in each turn that judges moments."""
+    times = mq._stage._q_mgrs["QM1"].manager.housekeeping.schedules
+    counts: list[int] = []
+    reached = times._reached
+    monkeypatch.setattr(times, "_reached", lambda calls, now: counts.append(len(calls)) or reached(calls, now))
+    return counts
+
+
+def test_missed_moments_that_wait_for_a_monitor_are_asked_for_with_one_call(monkeypatch):
+    with InMemory(monitor="") as mq:
+        with_schedule(mq, cron="* * * * *", queue="Q", missed="all")
+        mq.advance(1000)
+        set_wall_clock(mq, 30 * DAY)
+        mq.advance(1000)
+        counts = calls_of_looks(mq, monkeypatch)
+        found: list[int] = []
+        next_moment = moments.next_moment
+        monkeypatch.setattr(moments, "next_moment", lambda *asked: found.append(0) or next_moment(*asked))
+        mq.advance(10_000)
+        assert set(counts) == {1}
+        assert len(found) < 50
+        mq.monitor(INITIATION_Q)
+        mq.advance(1000)
+        assert started(mq) == 1000 + 1
+
+
+def test_a_look_at_moments_is_bounded_and_schedules_take_turns(monkeypatch):
+    with InMemory() as mq:
+        mq.mqsc(OBJECTS)
+        for number in range(3):
+            mq.define(f"S{number}", "SCHEDULE", every=60, process="P", missed="all")
+        mq.define("ONCE", "SCHEDULE", every=60, queue="Q")
+        mq.advance(1000)
+        set_wall_clock(mq, 2 * DAY)
+        counts = calls_of_looks(mq, monkeypatch)
+        mq.advance(1000)
+        assert max(counts) <= SLICE
+        triggers = mq.triggers()
+        assert len(triggers) == 3 * (1000 + 1) + 1
+        assert "Q" in {trigger.q_name for trigger in triggers[:SLICE]}
+
+
+@pytest.mark.parametrize("hours", [0, 2])
+def test_a_clock_that_is_set_forward_before_a_restart_has_missed_the_moments_in_between(hours):
+    with InMemory() as mq:
+        with_schedule(mq, every=3600, queue="Q", missed="all")
+        mq.advance(hours * HOUR + 1000)
+        assert started(mq) == hours
+        set_wall_clock(mq, 5 * HOUR)
+        mq.restart()
+        mq.advance(1000)
+        assert started(mq) == 5

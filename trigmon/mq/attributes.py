@@ -417,9 +417,9 @@ class Schedule(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE SCHEDULE, which is ours: at which moments a queue's process, or a process without a queue, is started.
 
     The last three attributes are written by the queue manager, in the same step as the trigger message of a moment:
-    so no moment is started twice. Two are no attributes. ``timed_ms``: when CRON, EVERY or TIMEZONE was set last, by
-    the queue manager's own time; earlier moments are none of the schedule's. ``fails``: the conditions that did not
-    hold at the last moment.
+    so no moment is started twice. Three are no attributes. ``timed_ms``: when CRON, EVERY or TIMEZONE was set last, by
+    the queue manager's own time. ``from_ms``: the same by the wall clock as it was then, 0 until it is written; no
+    earlier moment is the schedule's. ``fails``: the conditions that did not hold at the last moment.
     """
 
     description: Description = ""
@@ -436,6 +436,7 @@ class Schedule(Definition, frozen=True, kw_only=True, omit_defaults=True):
     last_start_ms: Annotated[int, Attribute("LASTSTART", high=2**62, read_only=True, ours=True)] = 0
     why_not: Annotated[str, Attribute("WHYNOT", length=1024, read_only=True, ours=True)] = ""
     timed_ms: int = 0
+    from_ms: int = 0
     fails: tuple[str, ...] = ()
 
 

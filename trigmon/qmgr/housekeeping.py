@@ -80,19 +80,21 @@ class Housekeeping:
         return answers
 
     def reach_moments(self) -> list[Answer]:
-        """Judges the moments of schedules that have come."""
+        """Judges the moments of schedules that have come, a slice of them; :meth:`scan` goes on."""
         return self.schedules.reach()
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be scanned, or rows to be written: then :meth:`scan` goes on."""
-        return self._scan.is_under_way or self._store.has_leftovers
+        """Whether queues are still to be scanned, rows to be written or moments judged: then :meth:`scan` goes on."""
+        return self._scan.is_under_way or self._store.has_leftovers or self.schedules.is_behind
 
     def scan(self) -> list[Answer]:
-        """Performs a slice of the store's deferred work; when there is none, discards a slice of expired messages.
+        """Performs a slice of what is left: moments that have come, the store's deferred work, expired messages.
 
         In this order the scan meets every expired message, also those that a large unit has just made available.
         """
+        if self.schedules.is_behind:
+            return self.schedules.reach()
         if self._store.has_leftovers:
             # In a turn of the manager: what the look at the group finds is judged in it.
             return self._manager.turn([], self._store.remove_leftovers)

@@ -187,13 +187,15 @@ class ReachMoment(Call, frozen=True, kw_only=True, tag="schedule"):
     """A moment of a schedule has come; ``why`` is not blank where nothing is to be started for it.
 
     ``q_name`` is the schedule's queue, blank for none. Answered by Counted: 0 where no monitor listens; then the moment
-    has not been judged, and is to be reached again.
+    has not been judged, and is to be reached again. ``is_begin``: it is no moment, but the time from which on moments
+    are the schedule's.
     """
 
     name: str
     q_name: str
     moment_ms: int
     why: str = ""
+    is_begin: bool = False
 
 
 class Attend(Call, frozen=True, kw_only=True):

@@ -65,14 +65,16 @@ def moments_due(schedule: Schedule, moments: Sequence[int], wall_ms: int) -> lis
 def decide_reach_moment(call: ReachMoment, facts: ScheduleFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Decides what a moment brings: a trigger message, or why there is none; either is on record with the schedule."""
     schedule = facts.schedule
+    if schedule is not None and call.is_begin:
+        return Decision(JUDGED, [SetDefinition(ObjectType.SCHEDULE, replace(schedule, from_ms=call.moment_ms))])
     if schedule is None or call.moment_ms <= schedule.last_moment_ms:
         return Decision(JUDGED)
     if _is_claimed(schedule, call.moment_ms, facts):  # another member of the group has started it
         return Decision(JUDGED, [_started(schedule, call.moment_ms)])
-    if why := call.why or itself_paused("schedule", schedule.name, facts):
-        return _settled(schedule, call.moment_ms, why)
-    if facts.queue is None:
-        return _settled(schedule, call.moment_ms, f"QLOCAL({schedule.q_name}) is not defined", ("6",))
+    why = call.why or itself_paused("schedule", schedule.name, facts)
+    if why or facts.queue is None:
+        undefined = f"QLOCAL({schedule.q_name}) is not defined"
+        return _settled(schedule, call.moment_ms, why or undefined, () if why else ("6",))
     effects = _triggered(schedule, facts.queue, call.moment_ms, facts, now, ids)
     if not effects.events:
         return _not_started(schedule, call.moment_ms, effects)

@@ -21,15 +21,15 @@ def timed(schedule: Schedule, now: int) -> Schedule:
 
 
 def _unjudged(schedule: Schedule) -> Schedule:
-    return replace(schedule, last_moment_ms=0, last_start_ms=0, why_not="", fails=())
+    return replace(schedule, last_moment_ms=0, last_start_ms=0, why_not="", fails=(), from_ms=0)
 
 
 def copied(schedule: Schedule, there: Definition | None) -> Schedule:
     """Returns a member's copy of the group's schedule: it goes on where the copy ``there`` was, if there was one."""
     if not isinstance(there, Schedule) or schedule.timed_ms != there.timed_ms:
         return _unjudged(schedule)
-    was = there.last_moment_ms, there.last_start_ms, there.why_not, there.fails
-    return replace(schedule, last_moment_ms=was[0], last_start_ms=was[1], why_not=was[2], fails=was[3])
+    names = ("last_moment_ms", "last_start_ms", "why_not", "fails", "from_ms")
+    return replace(schedule, **{name: getattr(there, name) for name in names})
 
 
 def check_schedule(schedule: Schedule, named: Collection[str]) -> None:
