@@ -33,7 +33,7 @@ from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted
 from trigmon.qmgr.housekeeping import Retention
 from trigmon.rules.model.stored_messages import SLICE
-from trigmon.rules.runs.run_ledger import repeated
+from trigmon.rules.runs.run_ledger import cause_of, repeated
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 TRIGGER = {"q_name": "Q", "process_name": "P", "trigger_data": "t", "appl_type": 6, "appl_id": "/bin/true"}
@@ -253,6 +253,14 @@ def test_a_run_is_repeated_as_defined_today_by_a_trigger_message_which_names_it_
     assert descriptor.correl_id == b"RUN r1".ljust(24, b"\0")
     assert (descriptor.put_appl_type, descriptor.persistence) == (ApplType.QMGR, Persistence.PERSISTENT)
     assert (descriptor.appl_origin_data, descriptor.user_identifier) == ("1", "alice")
+
+
+def test_a_run_of_a_schedule_that_is_repeated_is_one_of_the_same_moment(world):
+    record(world, state="exited", schedule="S", moment_ms=1_767_229_200_000)
+    world.did(RetryRun(run_id="r1"), "alice")
+    written = world.did(Get(handle=world.open(INITQ, OpenOption.INPUT_SHARED))).descriptor
+    cause = cause_of(written)
+    assert (cause["repeats"], cause["schedule"], cause["moment_ms"]) == ("r1", "S", 1_767_229_200_000)
 
 
 def test_only_a_trigger_message_of_the_queue_managers_own_can_say_what_it_repeats(world):

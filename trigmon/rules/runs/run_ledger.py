@@ -182,6 +182,9 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
     )
     # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
     asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
+    if run.origin.schedule:  # CorrelId, which names the moment elsewhere, names the run here
+        moment = MOMENT + str(run.origin.moment_ms).encode()
+        asked = replace(asked, reply_to_q=run.origin.schedule, appl_identity_data=moment.decode())
     delivery = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
     event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
     return Decision(Done(), internal_calls=[delivery], events=(event,))
@@ -230,9 +233,10 @@ def cause_of(descriptor: MessageDescriptor) -> RunFields:
         "triggered_ms": descriptor.put_ms,
         "traceparent": descriptor.traceparent,
     }
-    if descriptor.correl_id.startswith(MOMENT):
-        moment_ms = int(descriptor.correl_id.removeprefix(MOMENT).rstrip(b"\0"))
-        fields |= {"schedule": descriptor.reply_to_q, "moment_ms": moment_ms}
+    for named in (descriptor.correl_id, descriptor.appl_identity_data.encode()):
+        if named.startswith(MOMENT):
+            moment_ms = int(named.removeprefix(MOMENT).rstrip(b"\0 "))
+            fields |= {"schedule": descriptor.reply_to_q, "moment_ms": moment_ms}
     return fields
 
 
