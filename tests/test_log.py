@@ -56,6 +56,17 @@ def test_what_libraries_log_takes_the_same_road_from_warnings_on():
     assert (line["event"], line["library"], line["level"]) == ("slow by 3", "asyncio", "warning")
 
 
+def test_what_opentelemetry_logs_of_each_batch_is_logged_once_a_minute():
+    out = io.StringIO()
+    log.configure("info", "json", out)
+    library = logging.getLogger("opentelemetry.exporter.otlp")
+    for number in range(6):
+        library.warning("Transient error, try %d", number)
+    library.error("Failed to export")
+    (line,) = (json.loads(line) for line in out.getvalue().splitlines())
+    assert (line["event_name"], line["why"]) == ("spans_not_sent", "Transient error, try 0")
+
+
 def test_the_journal_gets_its_own_fields(tmp_path, monkeypatch):
     path = tmp_path / "journal"
     monkeypatch.setattr(log, "JOURNAL_SOCKET", str(path))

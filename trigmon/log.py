@@ -182,8 +182,18 @@ class _Journal:
 
 
 class _Forward(logging.Handler):
-    """Hands what a library logs to structlog, under the library's name."""
+    """Hands what a library logs to structlog, under the library's name.
+
+    OpenTelemetry says for each batch, and each try, that it was not sent: one a minute is logged.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spans = Seldom(structlog.get_logger(), interval_s=60)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("opentelemetry."):
+            self._spans.warning("no spans are sent", why=record.getMessage(), library=record.name)
+            return
         say = structlog.get_logger().log
         say(record.levelno, record.getMessage(), library=record.name, exc_info=record.exc_info or None)

@@ -216,7 +216,7 @@ BROKEN = {
         (
             "DEFINE SCHEDULE(N1) EVERY(15m) QUEUE(Q)\nDEFINE SCHEDULE(N2) CRON('0 2 * * *') QUEUE(Q)",
             "SCHEDULE N2",
-            "it and N1 both start Q at 2000-01-01 02:00:00 UTC",
+            "it and N1 both start Q at the same moments, such as one at 02:00:00 UTC",
         ),
     ],
     "schedule-in-a-skipped-hour": [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ M = TypeVar("M", bound="Message")
 _API: Final = "opentelemetry.trace"
 MOST_LINKS: Final = 128
 """So many links a span has, as by OpenTelemetry's own limit."""
+_LOCKS: Final[dict[int, threading.Lock]] = {}  # by process: its threads make one exporter
 
 
 class TraceEnvironment(NamedTuple):
@@ -101,7 +103,12 @@ def drained(
 
 def _tracer(of: TraceEnvironment | None) -> Tracer | None:
     """Returns the application's tracer, or ours where it has none and spans are to be sent."""
-    exporter = _exporter(os.getpid()) if of is not None and of.is_exporting else None
+    exporter = None
+    if of is not None and of.is_exporting:
+        process = os.getpid()
+        # A forked process has a lock of its own: a thread that is not in it may have held the other.
+        with _LOCKS.setdefault(process, threading.Lock()):
+            exporter = _exporter(process)
     if _API not in sys.modules:
         return None
     from opentelemetry import trace

@@ -469,9 +469,9 @@ def schedules_of_one_moment(given: Definitions) -> Iterator[Found]:
         for other in named[:number]:
             same = (schedule.q_name, schedule.process_name) == (other.q_name, other.process_name)
             if same and (moment_ms := common_moment(schedule, other)):
-                found = (
-                    f"it and {other.name} both start {schedule.q_name or schedule.process_name} at {moment(moment_ms)}"
-                )
+                _, clock = moment(moment_ms).split(" ", 1)  # its date is one of many
+                what = schedule.q_name or schedule.process_name
+                found = f"it and {other.name} both start {what} at the same moments, such as one at {clock}"
                 yield Found(ObjectType.SCHEDULE, schedule.name, found, f"DELETE SCHEDULE({_q(schedule.name)})")
                 break
 
