@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.rules.schedules import (
     started,
     with_schedule,
 )
+from trigmon.console.schedule_text import is_failing
 from trigmon.mq.calls import Alter, Define, Delete, Display, Open, Pause, Resume, RunSchedule, Status
 from trigmon.mq.descriptors import FORMAT_TRIGGER
 from trigmon.mq.enums import OpenOption
@@ -182,6 +184,7 @@ def test_a_moment_that_started_nothing_needs_attention_until_one_starts():
         mq.mqsc("DELETE PROCESS(P)")
         mq.advance(HOUR)
         assert needs_attention(mq) == [("not_started", "S")]
+        assert is_failing(row(mq))
         mq.mqsc("DEFINE PROCESS(P) APPLICID('python total.py')")
         mq.advance(HOUR)
         assert needs_attention(mq) == []
@@ -215,40 +218,60 @@ def test_a_zone_that_the_database_has_lost_stops_no_other_schedule_and_needs_att
         forget_zones()
 
 
-@pytest.mark.parametrize("anew", ["altered", "defined again"])
-def test_a_schedule_of_the_group_begins_anew_after_a_clock_that_was_a_year_ahead(anew):
-    of_group = {"every_s": HOUR // 1000, "q_name": "Q", "qsg_disp": "group"}
-    group = InProcess(["QM1", "QM2"], "memory")
+OF_GROUP = {"every_s": HOUR // 1000, "q_name": "Q", "qsg_disp": "group"}
+
+
+def define(group: InProcess, object_type: str, name: str, on: str = "QM1", **attributes: Any) -> None:
+    group.command(on, Define(object_type=object_type, name=name, attributes=attributes))
+
+
+def hours(group: InProcess, count: int) -> int:
+    """Returns how many trigger messages were written in these hours."""
+    group.advance(count * HOUR)
+    return len(group.became_available())
+
+
+@pytest.fixture
+def group() -> Iterator[InProcess]:
+    """Two members with a schedule of the group, and a monitor for both."""
+    members = InProcess(["QM1", "QM2"], "memory")
+    shared = {"qsg_disp": "shared", "cf_struc_name": "APP1"}
     try:
-
-        def define(object_type: str, name: str, on: str = "QM1", **attributes: Any) -> None:
-            group.command(on, Define(object_type=object_type, name=name, attributes=attributes))
-
-        def hours(count: int) -> int:
-            """Returns how many trigger messages were written in these hours."""
-            group.advance(count * HOUR)
-            return len(group.became_available())
-
-        shared = {"qsg_disp": "shared", "cf_struc_name": "APP1"}
         for member in ("QM1", "QM2"):
-            define("PROCESS", "P", on=member, appl_id="/bin/true")
-        define("QLOCAL", "INITQ", **shared)
-        define("QLOCAL", "Q", initiation_q_name="INITQ", process_name="P", **shared)
-        define("SCHEDULE", "S", **of_group)
-        group.perform("QM1", "monitor", Open(object_name="INITQ", options=OpenOption.INPUT_SHARED.value))
-        assert hours(2) == 2
-        group._clock.wall_ahead_ms = 365 * DAY
-        group.advance(2000)
-        group._clock.wall_ahead_ms = 0
-        hours(1)
-        assert hours(2) == 0
-        if anew == "altered":
-            again = {"every_s": HOUR // 1000, "qsg_disp": "group"}
-            group.command("QM1", Alter(object_type="SCHEDULE", name="S", attributes=again))
-        else:
-            group.command("QM1", Delete(object_type="SCHEDULE", name="S", qsg_disp="group"))
-            group.advance(1000)
-            define("SCHEDULE", "S", **of_group)
-        assert hours(3) == 3
+            define(members, "PROCESS", "P", on=member, appl_id="/bin/true")
+        define(members, "QLOCAL", "INITQ", **shared)
+        define(members, "QLOCAL", "Q", initiation_q_name="INITQ", process_name="P", **shared)
+        define(members, "SCHEDULE", "S", **OF_GROUP)
+        members.perform("QM1", "monitor", Open(object_name="INITQ", options=OpenOption.INPUT_SHARED.value))
+        yield members
     finally:
-        group.close()
+        members.close()
+
+
+@pytest.mark.parametrize("anew", ["altered", "defined again"])
+def test_a_schedule_of_the_group_begins_anew_after_a_clock_that_was_a_year_ahead(group, anew):
+    assert hours(group, 2) == 2
+    group._clock.wall_ahead_ms = 365 * DAY
+    group.advance(2000)
+    group._clock.wall_ahead_ms = 0
+    hours(group, 1)
+    assert hours(group, 2) == 0
+    if anew == "altered":
+        again = {"every_s": HOUR // 1000, "qsg_disp": "group"}
+        group.command("QM1", Alter(object_type="SCHEDULE", name="S", attributes=again))
+    else:
+        group.command("QM1", Delete(object_type="SCHEDULE", name="S", qsg_disp="group"))
+        group.advance(1000)
+        define(group, "SCHEDULE", "S", **OF_GROUP)
+    assert hours(group, 3) == 3
+
+
+@pytest.mark.parametrize(("days", "kept"), [(300, {"S", "GONE"}), (500, {"S"})])
+def test_the_group_forgets_a_deleted_schedule_after_more_than_a_year(group, days, kept):
+    define(group, "SCHEDULE", "GONE", **OF_GROUP)
+    assert hours(group, 1) == 2
+    group.command("QM1", Delete(object_type="SCHEDULE", name="GONE", qsg_disp="group"))
+    group._clock.wall_ahead_ms = days * DAY
+    group.advance(2000)
+    definition = group._q_mgrs["QM1"].manager.housekeeping._store.local_queue("INITQ").definition
+    assert set(definition.moments) == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,9 +22,10 @@ class ScheduleWants(Wants, frozen=True):
 
 
 class ScheduleFacts(WideFacts, frozen=True):
-    """What a verb gets that concerns one schedule."""
+    """What a verb gets that concerns one schedule. ``schedules`` are the names of this member's."""
 
     schedule: Schedule | None = None
+    schedules: Collection[str] = ()
 
 
 WIDE[ScheduleWants] = ScheduleFacts
@@ -32,7 +34,7 @@ WIDE[ScheduleWants] = ScheduleFacts
 def about_schedule(standing: Standing, facts: ScheduleFacts, wants: ScheduleWants) -> ScheduleFacts:
     """Returns the facts with the schedule; one without a queue is judged by a queue that has no name."""
     schedule = standing.schedules.get(wants.schedule)
-    facts = replace(facts, schedule=schedule)
+    facts = replace(facts, schedule=schedule, schedules=standing.schedules.keys())
     if schedule is None or schedule.q_name:
         return facts
     definition = LocalQueue(name="", process_name=schedule.process_name, initiation_q_name=schedule.initiation_q_name)

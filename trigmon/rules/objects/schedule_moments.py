@@ -36,6 +36,11 @@ LATE_MS = 60_000
 """A moment that is not older is on time: a queue manager that was away so briefly has missed none."""
 MOST_MISSED = 1000
 """So many missed moments are started for with MISSED(ALL), the last ones."""
+FORGOTTEN_MS = 400 * 86_400_000
+"""The group forgets the last moment of a schedule that the writing member does not have, when it is so much older.
+
+It was deleted, or is another member's, and a member that was away may still ask for it: longer than a year.
+"""
 
 JUDGED, WAITS = Counted(count=1), Counted(count=0)
 
@@ -175,5 +180,10 @@ def _claim(schedule: Schedule, moment_ms: int, facts: ScheduleFacts) -> list[Any
     initiation = _shared_initiation(schedule, facts)
     if initiation is None:
         return []
-    moments = {**initiation.definition.moments, schedule.name: (moment_ms, _timed_ms(schedule))}
+    moments = {
+        name: kept
+        for name, kept in initiation.definition.moments.items()
+        if name in facts.schedules or moment_ms - kept[0] <= FORGOTTEN_MS
+    }
+    moments[schedule.name] = (moment_ms, _timed_ms(schedule))
     return [SetDefinition(ObjectType.QLOCAL, replace(initiation.definition, moments=moments))]
