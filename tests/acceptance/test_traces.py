@@ -26,6 +26,17 @@ with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared"
     for message in queue.drain():
         pass
 """
+GET = """\
+import trigmon
+with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "input_shared", "browse") as queue:
+    queue.get(browse_first=True)
+    try:
+        while True:
+            queue.get(syncpoint=True)
+            qm.commit()
+    except trigmon.NoMsgAvailable:
+        pass
+"""
 SPARK_DRAIN = """\
 from pyspark.sql import SparkSession
 from trigmon.spark import drain
@@ -36,6 +47,12 @@ import sys, trigmon
 with trigmon.connect() as qm:
     for queue in sys.argv[1:]:
         print(qm.put(queue, b"one").msg_id.hex())
+"""
+PUT_TWO = """\
+import sys, trigmon
+with trigmon.connect() as qm:
+    for _ in range(2):
+        qm.put(sys.argv[1], b"one", syncpoint=True)
 """
 PUT_IN_A_SPAN = """\
 from opentelemetry import trace
@@ -129,6 +146,20 @@ def ended_run(queue_manager, q_name):
 
 def is_child(span, parent):
     return (span.trace_id, span.parent_span_id) == (parent.trace_id, parent.span_id)
+
+
+def test_a_loop_of_single_gets_has_one_span_as_a_drain_has(traced, receiver, tmp_path):
+    prepare(traced, tmp_path, "IN", GET)
+    put(traced, PUT_TWO, "IN", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=receiver.endpoint, TRACEPARENT=CALLER)
+    run = ended_run(traced, "IN")
+    launched, drained = receiver.named("launched IN", "drained IN")
+    assert is_child(drained, launched)
+    puts = [(span.trace_id, span.span_id) for _, span in receiver.spans if span.name == "put IN"]
+    assert len(puts) == 2
+    assert [(link.trace_id, link.span_id) for link in drained.links] == puts
+    values = {each.key: each.value for each in drained.attributes}
+    assert values["messaging.batch.message_count"].int_value == 2
+    assert values["trigmon.run_id"].string_value == run["run_id"]
 
 
 def test_put_wait_launch_and_drain_are_one_trace_each_the_parent_of_the_next(traced, receiver, tmp_path):

@@ -4,7 +4,7 @@ import json
 
 from tests.in_process import InProcess
 from tests.rules.test_launching import TRIGGER
-from trigmon.mq.calls import Alter, Caps, ChangeRun, Define, Delete, Get, Open, Put, RecordRun, Statistics
+from trigmon.mq.calls import Alter, Caps, ChangeRun, Define, Delete, Get, Open, Put, RecordRun, Statistics, Status
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.event_kinds import EVENT_QUEUE
 
@@ -47,3 +47,5 @@ def test_an_event_queue_that_is_the_groups_or_gone_takes_none():
     qm(Define(object_type="QLOCAL", name=EVENT_QUEUE, attributes=shared))
     fails(qm, "0000000000000002")
     assert dropped(qm) == 2
+    found = [item["text"] for item in qm(Status()).values["attention"] if item["kind"] == "events_dropped"]
+    assert found == ["events are dropped: the queue is shared"]

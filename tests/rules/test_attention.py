@@ -10,6 +10,7 @@ from trigmon.mq.calls import (
     Close,
     Controls,
     Define,
+    Delete,
     Display,
     Get,
     LostServer,
@@ -23,6 +24,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import OpenOption
+from trigmon.mq.event_kinds import EVENT_QUEUE
 from trigmon.mq.reasons import Reason
 from trigmon.rules.attention import KINDS
 from trigmon.rules.model.manager_state import Disk
@@ -209,6 +211,25 @@ def test_a_disk_that_is_near_its_reserve(ledger):
     ledger.qm.disk = lambda: Disk(free_bytes=513 << 20, reserve_bytes=256 << 20)
     assert items(ledger) == []
     assert ledger.did(Status(), "operator").values["disk_free_bytes"] == 513 << 20
+
+
+def test_an_event_queue_that_takes_no_event(ledger):
+    def alter(kind, name, **attributes):
+        ledger.did(Alter(object_type=kind, name=name, attributes=attributes), "operator")
+
+    alter("QLOCAL", EVENT_QUEUE, inhibit_put="inhibited")
+    assert items(ledger) == []  # no event is to be put
+    alter("QMGR", "", trigmon_event="enabled")
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"]) == ("events_dropped", EVENT_QUEUE)
+    assert item["text"] == "events are dropped: puts are inhibited"
+    alter("QLOCAL", EVENT_QUEUE, inhibit_put="allowed")
+    assert items(ledger) == []
+    ledger.did(Delete(object_type="QLOCAL", name=EVENT_QUEUE), "operator")
+    (item,) = items(ledger)
+    assert item["text"] == "events are dropped: there is no local queue of this name"
+    ledger.define(EVENT_QUEUE)
+    assert items(ledger) == []
 
 
 def failed_run(ledger, **fields):
@@ -410,6 +431,7 @@ SHOWN_BY = {
     "put_aside": test_dead_letters_and_what_was_put_aside,
     "not_archived": test_turns_that_the_archive_lacks,
     "nearly_full": test_a_queue_that_is_nearly_full,
+    "events_dropped": test_an_event_queue_that_takes_no_event,
     "disk_near": test_a_disk_that_is_near_its_reserve,
     "paused": test_what_a_person_paused,
     "not_started": test_schedule_starts.test_a_moment_that_started_nothing_needs_attention_until_one_starts,

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tests.rules.test_launching import INITQ, Ledger
-from trigmon.mq.calls import Alter, Backout, Close, Commit, Delete, Get, Move, Pause, Put, Resume
-from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import OpenOption
+from trigmon.mq.calls import Alter, Backout, Close, Commit, Delete, Get, Move, Pause, Put, ResetQueueStatistics, Resume
+from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
+from trigmon.mq.enums import Feedback, OpenOption
 from trigmon.mq.event_kinds import COMMON, EVENT_QUEUE, EVENTS, FORMAT_EVENT, LONGEST_TEXT, PERFORMANCE_EVENT_QUEUE
 from trigmon.mq.reasons import Reason
 from trigmon.pcf.performance_event import (
@@ -196,7 +196,47 @@ def test_a_message_on_the_dead_letter_queue_is_reported_when_it_is_committed(tol
         told.did(Put(q_name="SYSTEM.DEAD.LETTER.QUEUE", data=b"x", options=SYNCPOINT, unit=1))
     assert told.names() == []
     told.did(Commit(unit=1))
-    assert [(e["event"], e["count"]) for e in told.events()] == [("dead_letter", 2)]
+    (event,) = told.events()
+    assert (event["event"], event["count"], event["reason_name"], event["why"]) == ("dead_letter", 2, "", "")
+
+
+DLQ = "SYSTEM.DEAD.LETTER.QUEUE"
+
+
+def dead_letter(reason):
+    """What a program puts that writes a dead letter: its data has a dead-letter header."""
+    header = DeadLetterHeader(reason=reason, dest_q_name="Q2", dest_q_mgr_name="QM1")
+    return {"data": pack_dlh(header) + b"x", "descriptor": MessageDescriptor(format=FORMAT_DEAD_LETTER)}
+
+
+def test_a_dead_letter_is_reported_with_its_reason_also_when_a_unit_of_work_put_it(told):
+    told.alter("QMGR", "", dead_letter_q_name=DLQ)
+    why = "Q2 did not take it: MAXDEPTH reached"
+    told.did(Put(q_name=DLQ, **dead_letter(Reason.Q_FULL)))
+    (event,) = told.events()
+    assert (event["reason_name"], event["why"]) == ("Q_FULL", why)
+    assert event["text"] == f"a message came to the dead-letter queue {DLQ}: {why}"
+    told.did(Put(q_name=DLQ, **dead_letter(Reason.PUT_INHIBITED), options=SYNCPOINT, unit=1))
+    told.did(Backout(unit=1))
+    assert told.events() == []
+    told.did(Put(q_name=DLQ, **dead_letter(Reason.Q_FULL), options=SYNCPOINT, unit=2))
+    told.did(Put(q_name=DLQ, **dead_letter(Feedback.TM_ERROR), options=SYNCPOINT, unit=2))
+    told.did(Commit(unit=2))
+    (event,) = told.events()
+    assert (event["count"], event["reason_name"]) == (2, "TM_ERROR")
+    assert event["text"] == f"2 messages came to the dead-letter queue {DLQ}: the last: it is no valid trigger message"
+    assert told.qm.event_messages._in_units == {}
+
+
+def test_a_trigger_message_that_became_a_dead_letter_is_reported_with_what_refused_it(told):
+    told.alter("QMGR", "", dead_letter_q_name=DLQ)
+    told.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
+    told.alter("QLOCAL", INITQ, max_q_depth=0)
+    told.did(Put(q_name="Q2", data=b"x", options=SYNCPOINT, unit=1))
+    assert told.events() == []
+    told.did(Commit(unit=1))
+    (event,) = told.events()
+    assert (event["event"], event["reason_name"]) == ("dead_letter", "Q_FULL")
 
 
 def test_a_trigger_message_that_found_no_place_is_reported(told):
@@ -328,6 +368,30 @@ def test_mqs_event_is_pcf_with_what_went_through_the_queue_since_the_last(deep):
     assert [values[s] for s in (TIME_SINCE_RESET, HIGH_Q_DEPTH, MSG_ENQ_COUNT, MSG_DEQ_COUNT)] == [0, 8, 8, 0]
     values = dict(low.parameters)
     assert [values[s] for s in (TIME_SINCE_RESET, HIGH_Q_DEPTH, MSG_ENQ_COUNT, MSG_DEQ_COUNT)] == [7, 8, 0, 6]
+
+
+def test_reset_qstats_counts_an_events_figures_anew_and_the_service_timer_goes_on(deep):
+    deep.alter("QLOCAL", "DEEP", q_service_interval=5000, q_service_interval_event="high")
+    put(deep, 6)
+    deep.get("DEEP", 3)
+    deep.clock.advance(4000)
+    deep.did(ResetQueueStatistics(q_name="DE*"), "operator")
+    deep.clock.advance(2000)
+    put(deep)
+    (high,) = deep.pcf()
+    assert high.reason == Reason.Q_SERVICE_INTERVAL_HIGH  # 6 s after the get
+    values = dict(high.parameters)
+    assert [values[s] for s in (TIME_SINCE_RESET, HIGH_Q_DEPTH, MSG_ENQ_COUNT, MSG_DEQ_COUNT)] == [2, 4, 1, 0]
+
+
+def test_a_low_limit_above_the_high_one_is_taken_as_in_mq_and_each_event_enables_the_other(deep):
+    deep.alter("QLOCAL", "DEEP", q_depth_high_limit=20, q_depth_low_limit=80)
+    put(deep, 3)
+    assert deep.names() == ["queue_depth_high"]
+    deep.get("DEEP", 2)
+    assert deep.names() == ["queue_depth_low"]
+    put(deep)
+    assert deep.names() == ["queue_depth_high"]
 
 
 def test_mqs_event_message_says_who_put_it_and_what_it_is(deep):
@@ -473,12 +537,12 @@ def test_a_text_is_cut(told):
     ],
 )
 def test_what_a_decision_says_for_the_log_is_reported_with_the_fields_of_the_table(event, name):
-    (happened,) = happened_by(Decision(events=(event,)), "")
+    (happened,) = happened_by(Decision(events=(event,)), "", {})
     assert (happened.event, set(happened.fields)) == (name, {*EVENTS[name].fields})
     assert happened.text
 
 
 def test_a_damaged_message_is_reported():
     message = StoredMessage(1, "Q", 0, True, MessageDescriptor(), b"", 0)
-    (happened,) = happened_by(Decision(changes=[SetAside(message)]), "")
+    (happened,) = happened_by(Decision(changes=[SetAside(message)]), "", {})
     assert (happened.event, set(happened.fields)) == ("message_damaged", {*EVENTS["message_damaged"].fields})

@@ -14,11 +14,12 @@ import pytest
 from psycopg import sql
 
 from tests.daemons import define
-from tests.members import LEASE_S, aside, depth, get, group_of, members, sees, settings, share, waits
+from tests.members import GROUP, LEASE_S, aside, depth, get, group_of, members, sees, settings, share, waits
 from tests.waiting import until
 from trigmon.mq.calls import Alter, Status
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import CfNotAvailable, ConnectionBroken, MQError, NoMsgAvailable, ObjectInUse
+from trigmon.mq.event_kinds import EVENT_QUEUE
 from trigmon.mq.replies import Values
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -203,6 +204,26 @@ class TestAMemberThatDies:
         assert [row["state"] for row in group_of(three[0])["members"]] == ["serving"] * 3
         assert three[1].stop() == 0
         until(lambda: [row["state"] for row in group_of(three[0])["members"]] == ["serving", "away", "serving"])
+
+    def test_who_recovers_it_reports_it(self, three):
+        for one in three:
+            with one.connect() as qm:
+                qm.call(Alter(object_type="QMGR", name=one.name, attributes={"trigmon_event": "enabled"}))
+        three[1].kill()
+        reported = []
+
+        def is_reported():
+            for one in three[::2]:
+                with one.connect() as qm, qm.open(EVENT_QUEUE, "input_shared") as q:
+                    told = [json.loads(message.data) for message in q.drain()]
+                reported.extend((one.name, event) for event in told if event["event"] == "member_lost")
+            return reported
+
+        until(is_reported)
+        ((by, event),) = reported
+        (recovered,) = group_of(three[0])["recovered"]
+        assert (event["member"], event["group"], event["q_mgr_name"]) == ("QM2", GROUP, by)
+        assert (recovered["name"], recovered["by"]) == ("QM2", by)
 
     def test_it_comes_back_when_it_is_started_again(self, three):
         epoch = group_of(three[0])["members"][1]["epoch"]

@@ -13,7 +13,7 @@ from trigmon.client import option_names, queue, reservation
 from trigmon.client.message import Message, Receipt
 from trigmon.client.option_names import Data, PutWords
 from trigmon.client.queue import Queue
-from trigmon.client.spans import trace_environment
+from trigmon.client.spans import SingleGets, trace_environment
 from trigmon.client.transport import Link
 from trigmon.mq.calls import (
     Backout,
@@ -65,6 +65,7 @@ class Connection:
         self._marked = False
         self._ahead: deque[tuple[int, list[Reply]]] = deque()
         self.traces = trace_environment(os.environ)
+        self.single_gets = SingleGets()
         self.client_id = client_id
         self.q_mgr_name = transport.welcome.q_mgr_name
         self.server_version = transport.welcome.server_version
@@ -124,6 +125,7 @@ class Connection:
         """Ends the connection without a word: the queue manager backs out and closes, as for a lost one."""
         self._ended = True
         self._transport.close()
+        self.single_gets.end(self.traces)
 
     # -- calls ----------------------------------------------------------------------------------------------
 

@@ -128,6 +128,8 @@ class Match(TypedDict, total=False):
 _OPEN, _CLOSE, _PUT, _GET = map(bits_by_word, (OpenOption, CloseOption, PutOption, GetOption))
 _MATCH = bits_by_word(MatchOption)
 WAIT, SYNCPOINT = int(GetOption.WAIT), int(GetOption.SYNCPOINT)
+LEAVES = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR | GetOption.UNLOCK)
+"""A get with one of these takes no message."""
 IN_UNIT = int(GetOption.SYNCPOINT | GetOption.SYNCPOINT_IF_PERSISTENT)
 """A get with one of these names its unit of work; a put, with SYNCPOINT."""
 

@@ -146,7 +146,10 @@ class Queue:
         )
         if reply.warning == Reason.TRUNCATED_MSG_FAILED:
             raise TruncatedMsgFailed(f"{self.name}: the message has {reply.data_length} bytes and was left there")
-        return Message(reply)
+        message = Message(reply)
+        if not bits & option_names.LEAVES and spans.are_on(self.connection.traces):
+            self.connection.single_gets.note(self.name, message)
+        return message
 
     def get_many(
         self, count: int, *, wait_interval_ms: int | None = None, **options: Unpack[GetWords]

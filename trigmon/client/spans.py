@@ -46,6 +46,36 @@ def trace_environment(environ: Mapping[str, str]) -> TraceEnvironment | None:
     return TraceEnvironment(traceparent, is_exporting) if traceparent or is_exporting else None
 
 
+class Got:
+    """Messages that were got, which one span is of: since when, how many, and the spans of their puts."""
+
+    def __init__(self) -> None:
+        self.began_ns = time.time_ns()
+        self.count = 0
+        self.puts: dict[str, None] = {}
+
+    def add(self, message: Message) -> None:
+        """Counts a message."""
+        self.count += 1
+        if len(self.puts) < MOST_LINKS and (put := message.traceparent):
+            self.puts[put] = None
+
+
+class SingleGets(dict[str, Got]):
+    """What a triggered program got by single gets, by queue: each queue's has one span, when the connection ends."""
+
+    def note(self, q_name: str, message: Message) -> None:
+        """Counts a message that was got, in a triggered program."""
+        if "TRIGMON_RUN" in os.environ:
+            self.setdefault(q_name, Got()).add(message)
+
+    def end(self, of: TraceEnvironment | None) -> None:
+        """Makes the spans."""
+        while self:
+            q_name, got = self.popitem()
+            drained(of, q_name, got.began_ns, got.count, got.puts)
+
+
 def are_on(of: TraceEnvironment | None) -> bool:
     """Returns whether a put may belong to a trace: the environment says so, or the application uses OpenTelemetry."""
     return of is not None or _API in sys.modules
@@ -69,17 +99,14 @@ def putting(of: TraceEnvironment | None, q_name: str, messages: int = 1) -> Iter
 
 def followed(of: TraceEnvironment | None, q_name: str, messages: Generator[M, None, None]) -> Iterator[M]:
     """Yields messages as they come, and makes the span of them all when no more are wanted."""
-    began_ns, count = time.time_ns(), 0
-    puts: dict[str, None] = {}
+    got = Got()
     try:
         for message in messages:
-            count += 1
-            if len(puts) < MOST_LINKS and (put := message.traceparent):
-                puts[put] = None
+            got.add(message)
             yield message
     finally:
         messages.close()
-        drained(of, q_name, began_ns, count, puts)
+        drained(of, q_name, got.began_ns, got.count, got.puts)
 
 
 def drained(

@@ -22,6 +22,7 @@ _WORDS |= {
     "bad_files": "bad files",
     "nearly_full": "near full",
     "disk_near": "disk",
+    "events_dropped": "events",
     "not_archived": "archive",
     "spark_server": "spark",
 }

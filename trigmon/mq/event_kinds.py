@@ -84,7 +84,11 @@ EVENTS: Final = {
         EventKind("starting_resumed", "an operator resumed it", _OF_PAUSE),
         EventKind("message_put_aside", "a message that was backed out too often, or rejected, was moved", _OF_MOVED),
         EventKind("message_discarded", "such a message was discarded, as its sender had asked", _OF_MOVED),
-        EventKind("dead_letter", "messages came to the dead-letter queue in another way", ("q_name", "count")),
+        EventKind(
+            "dead_letter",
+            "messages came to the dead-letter queue in another way; why the last of them did",
+            ("q_name", "count", "reason_name", "why"),
+        ),
         EventKind("trigger_message_dropped", "a trigger message found no place", ("q_name", "why")),
         EventKind("message_dropped", "a report, or a dead letter, found no place", ("q_name", "why")),
         EventKind("message_damaged", "a damaged message was set aside", ("q_name", "msg_id")),

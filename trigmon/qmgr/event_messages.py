@@ -17,11 +17,19 @@ from trigmon.mq.event_kinds import EVENT_QUEUE, EVENT_QUEUES
 from trigmon.mq.replies import Values
 from trigmon.pcf.performance_event import QueueFigures
 from trigmon.qmgr.follow_ups import Notes
+from trigmon.qmgr.queue_history import Activity
 from trigmon.qmgr.sessions import ITSELF, Session
-from trigmon.rules.event_messages.decided_events import happened_by
+from trigmon.rules.event_messages.decided_events import WhyDead, dead_in_unit, happened_by
 from trigmon.rules.event_messages.event_put import json_event
 from trigmon.rules.event_messages.queue_events import FULL, due_events, has_events, is_full_due
-from trigmon.rules.model.changes import AddMessage, DropDefinition, RemoveMessage, ReserveMessages, TakeMessage
+from trigmon.rules.model.changes import (
+    AddMessage,
+    DropDefinition,
+    EndUnit,
+    RemoveMessage,
+    ReserveMessages,
+    TakeMessage,
+)
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import EventMessageDropped
 from trigmon.rules.model.internal_calls import Forget, LookAround, PutEvent, ReportQueueEvent
@@ -37,7 +45,10 @@ Reports = list[PutEvent | ReportQueueEvent]
 
 
 class _Period(msgspec.Struct):
-    """What went through a queue since its last event, or since events are reported. ``timer_ms``: None is off."""
+    """What went through a queue since its last event, RESET QSTATS, or since events are reported.
+
+    ``timer_ms`` is when the service interval began; None is off.
+    """
 
     since_ms: int
     puts: int = 0
@@ -52,24 +63,28 @@ class EventMessages:
     ``are_on`` is whether any are put: while it is off, a call pays one look at it. ``lost_members`` are to be reported.
     """
 
-    def __init__(self, manager: QueueManager, store: Store, notes: Notes) -> None:
+    def __init__(self, manager: QueueManager, store: Store, notes: Notes, activity: Activity) -> None:
         self._manager = manager
         self._store = store
         self._notes = notes
         self._q_mgr = QueueManagerDefinition(name="")
         self._periods: dict[str, _Period] = {}
+        self._in_units: dict[int, WhyDead] = {}
         self._unread: tuple[str, ...] = ()
         self._gone: tuple[str, ...] = ()
         self._were_puts_allowed = True
         self.are_on = False
         self.lost_members: list[tuple[str, str]] = []
         notes.switch_events = self.switch
+        activity.on_reset = self._reset
 
     def switch(self, q_mgr: QueueManagerDefinition) -> None:
         """Turns events on or off, as the queue manager's attributes say from now on."""
         self._q_mgr, self.are_on = q_mgr, q_mgr.reports_events
         if not self.are_on:
             self._periods.clear()
+        if not q_mgr.trigmon_event:
+            self._in_units.clear()
 
     def report(self, decisions: Sequence[Decision], now: int) -> None:
         """Reports what these performed decisions are to report."""
@@ -85,8 +100,12 @@ class EventMessages:
         calls: Reports = []
         if self._q_mgr.trigmon_event:
             dead_letter_q_name = self._q_mgr.dead_letter_q_name
-            happened = [each for decision in decisions for each in happened_by(decision, dead_letter_q_name)]
-            calls += [json_event(each, self._q_mgr.name, now) for each in happened]
+            for decision in decisions:
+                self._in_units.update(dead_in_unit(decision, dead_letter_q_name))
+                happened = happened_by(decision, dead_letter_q_name, self._in_units)
+                calls += [json_event(each, self._q_mgr.name, now) for each in happened]
+                for ended in (change for change in decision.changes if isinstance(change, EndUnit)):
+                    self._in_units.pop(ended.unit.unit_id, None)
         for q_name, (puts, gets) in self._moved(decisions).items():
             calls += self._of_queue(q_name, puts, gets, now)
         return calls
@@ -160,12 +179,17 @@ class EventMessages:
         return [ReportQueueEvent(q_name=q_name, event=event, figures=figures) for event in due]
 
     def _end_period(self, queue: QueueFacts, now: int) -> QueueFigures:
-        """Returns what went through a queue since its last event, and begins to count anew."""
+        """Returns what went through a queue in its period, which ends."""
         name = queue.definition.name
-        period = self._periods.get(name) or _Period(now, high=queue.depth)
-        self._periods[name] = _Period(now, high=queue.depth, timer_ms=period.timer_ms)
+        period = self._periods.setdefault(name, _Period(now, high=queue.depth))
+        self._reset(name, queue.depth, now)
         high = max(period.high, queue.depth)
         return QueueFigures((now - period.since_ms) // 1000, high, period.puts, period.gets)
+
+    def _reset(self, q_name: str, depth: int, now: int) -> None:
+        """Counts anew from now on; the service timer goes on."""
+        if (period := self._periods.get(q_name)) is not None:
+            self._periods[q_name] = _Period(now, high=depth, timer_ms=period.timer_ms)
 
     def _perform(self, calls: Reports, now: int) -> None:
         if not calls:

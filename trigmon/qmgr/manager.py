@@ -88,7 +88,7 @@ class QueueManager:
         self.counters = Counters()
         self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity, self.counters)
         self._moved = MovedQueues(self, store, self._notes)
-        self.event_messages = EventMessages(self, store, self._notes)
+        self.event_messages = EventMessages(self, store, self._notes, self._activity)
         self._is_in_group = store.is_in_group
         self.backups = Backups(store, clock, self._sessions)
         self.housekeeping = Housekeeping(self, store, self._notes, scan, retention)

@@ -154,6 +154,7 @@ class Activity:
         self._oldest: dict[str, tuple[object, int]] = {}
         self._returns = 0
         self.deepened: set[str] = set()
+        self.on_reset: Callable[[str, int, int], None] = lambda q_name, depth, now: None
 
     def put(self, q_name: str, now: int) -> None:
         """Counts a message that was put, committed or not."""
@@ -195,6 +196,7 @@ class Activity:
     def reset(self, q_name: str, depth: int, now: int) -> None:
         """Counts anew from now on; when the last put and the last get were, and the queue times, are kept."""
         self._of[q_name] = replace(self.of(q_name, depth), since_ms=now, high_q_depth=depth, puts=0, gets=0)
+        self.on_reset(q_name, depth, now)
 
     def returned(self) -> None:
         """Notes that reserved messages have come back to a queue."""

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from trigmon.mq.enums import TriggerControl, TriggerType
+from trigmon.mq.enums import Inhibit, TriggerControl, TriggerType
+from trigmon.mq.event_kinds import EVENT_QUEUE, PERFORMANCE_EVENT_QUEUE
 from trigmon.mq.quantities import counted, size, span
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model.facts import WorldFacts
@@ -43,7 +44,7 @@ KINDS = (
         "watch",
         "old",
     ),
-    *("dead_letters", "put_aside", "bad_files", "not_archived", "nearly_full", "disk_near", "paused"),
+    *("dead_letters", "put_aside", "bad_files", "not_archived", "nearly_full", "events_dropped", "disk_near", "paused"),
 )
 """The most urgent first."""
 URGENT = frozenset(KINDS[: KINDS.index("old")])
@@ -84,7 +85,8 @@ class Waiting(msgspec.Struct, frozen=True):
 def needs_attention(facts: WorldFacts, lies: Waiting) -> list[Attention]:
     """Returns the list, the most urgent kind first, by name within each kind."""
     waiting = [*_unread(facts, lies), *_waiting(facts, lies), *_aside(facts, lies)]
-    return ordered([*_held(facts), *waiting, *_not_started(facts), *_nearly_full(facts), *_paused(facts)])
+    others = [*_not_started(facts), *_nearly_full(facts), *_events_dropped(facts), *_paused(facts)]
+    return ordered([*_held(facts), *waiting, *others])
 
 
 def ordered(found: Iterable[Attention]) -> list[Attention]:
@@ -254,6 +256,24 @@ def _nearly_full(facts: WorldFacts) -> Iterator[Attention]:
         if most and queue.lying >= NEARLY_FULL * most:
             text = f"{queue.lying} of at most {most} messages (MAXDEPTH)"
             yield Attention("nearly_full", name, text, f"trigmon queue alter {name} MAXDEPTH=NUMBER")
+
+
+def _events_dropped(facts: WorldFacts) -> Iterator[Attention]:
+    """Yields the event queues that take no event, whichever; one that is full is nearly full."""
+    are_put = {EVENT_QUEUE: facts.q_mgr.trigmon_event, PERFORMANCE_EVENT_QUEUE: facts.q_mgr.performance_event}
+    there = {queue.definition.name: queue for queue in facts.world.queues}
+    remotes = {remote.name for remote in facts.world.remotes}
+    for name in (name for name, is_put in are_put.items() if is_put and name not in remotes):
+        queue = there.get(name)
+        if queue is None:
+            why, remedy = "there is no local queue of this name", f"trigmon queue define {name} DEFPSIST=YES"
+        elif queue.shared is not None:
+            why, remedy = "the queue is shared", f"delete it, then trigmon queue define {name} DEFPSIST=YES"
+        elif queue.definition.inhibit_put is Inhibit.INHIBITED:
+            why, remedy = "puts are inhibited", f"trigmon queue alter {name} PUT=ENABLED"
+        else:
+            continue
+        yield Attention("events_dropped", name, f"events are dropped: {why}", remedy)
 
 
 def _triggers(queue: QueueFacts) -> bool:

@@ -18,7 +18,7 @@ from trigmon.console.metrics.metric_table import METRICS, QMGR, QUEUE
 from trigmon.console.metrics.snapshot import QmgrStatus, QueueFigures, Snapshot
 from trigmon.mq.run import Ending
 from trigmon.rules.attention import KINDS, URGENT
-from trigmon.rules.model.events import PoisonKept, PoisonMoved
+from trigmon.rules.model.events import EventMessageDropped, PoisonKept, PoisonMoved
 
 ROOT = Path(__file__).parents[3]
 ALERTS = yaml.safe_load((ROOT / "config" / "prometheus" / "alerts.yaml").read_text())
@@ -70,7 +70,7 @@ def test_a_histogram_is_asked_for_by_its_parts_and_a_counter_for_its_rate():
 POISON = {PoisonMoved("Q", to, b"", 1).name for to in ("Q2", "")} | {PoisonKept.name}
 VALUES = {
     "kind": set(KINDS),
-    "event": POISON,
+    "event": POISON | {EventMessageDropped.name},
     "outcome": set(Ending),
 }
 OF_ITS_OWN = {"disk": "TrigmonPutsRefused"}
@@ -98,6 +98,14 @@ def test_each_kind_of_finding_has_a_series():
     snapshot = Snapshot(q_mgr_name="QM1", qmgr_status=QmgrStatus.RUNNING, status=status)
     found = {labels["kind"]: value for labels, value in TABLE["trigmon_attention"].values(snapshot)}
     assert found == dict.fromkeys(KINDS, 1)
+
+
+def test_an_event_with_an_alert_has_a_series_before_the_first():
+    asked = {value for _, expression in EXPRESSIONS for value in re.findall(r'event=~?"([^"$]*)"', expression)}
+    snapshot = Snapshot(q_mgr_name="QM1", qmgr_status=QmgrStatus.RUNNING, statistics={"events": {"held": 2}})
+    found = {labels["event"]: value for labels, value in TABLE["trigmon_events_total"].values(snapshot)}
+    assert found == dict.fromkeys(POISON | {EventMessageDropped.name}, 0) | {"held": 2}
+    assert all(any(re.fullmatch(each, name) for name in found) for each in asked)
 
 
 def test_an_alert_says_what_and_what_helps_and_how_bad_it_is():

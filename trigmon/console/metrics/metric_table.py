@@ -20,6 +20,9 @@ Values = Callable[[Snapshot], Labelled]
 QMGR = ("qmgr", "platform", "description")
 QUEUE = ("qmgr", "queue", "usage", "description", "cluster", "platform")
 
+FROM_0 = ("event_message_dropped", "poison_message_discarded", "poison_message_kept", "poison_message_moved")
+"""The events that have a series before the first: an alert by increase() misses what a new series begins with."""
+
 
 class Metric(NamedTuple):
     """One row. A histogram's values are its figures: bounds, counts and sum; a counter's name ends in _total."""
@@ -114,6 +117,10 @@ def _qmgr(name: str, text: str, read: Callable[[Snapshot], Any], *, without_answ
 def _counted(key: str) -> Callable[[Snapshot], Iterator[tuple[Sequence[str], Any]]]:
     """Returns the reader of what the queue manager counted by one word, or histograms by process."""
     return lambda snapshot: (((word,), value) for word, value in snapshot.statistics[key].items())
+
+
+def _events(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
+    return (((name,), count) for name, count in (dict.fromkeys(FROM_0, 0) | snapshot.statistics["events"]).items())
 
 
 def _ended(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
@@ -287,7 +294,7 @@ METRICS: tuple[Metric, ...] = (
         "trigmon_events_total",
         ("event",),
         "Events of the queue manager by name, as in the log",
-        _counted("events"),
+        _events,
     ),
     _series(
         "trigmon_refused_calls_total", ("reason",), "Calls that were refused, by reason", _counted("refused_calls")

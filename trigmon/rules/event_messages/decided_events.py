@@ -6,19 +6,22 @@ the ledger says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, FORMAT_TRIGGER, unpack_dlh, unpack_tm
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.event_kinds import EVENT_QUEUES
 from trigmon.mq.run import Ending
 from trigmon.rules.attention import last_line
+from trigmon.rules.dead_letters.manage import dead_message, name_of
+from trigmon.rules.dead_letters.newest import why_dead
 from trigmon.rules.event_messages.event_put import Happened
 from trigmon.rules.model import events as e
 from trigmon.rules.model.changes import AddMessage, AnyChange, EndUnit, SetAside, SetPause, WriteRun
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.run_facts import BREAKER
+from trigmon.rules.model.stored_messages import StoredMessage
 
 _RUN_EVENTS = {
     Ending.FAILED: "run_failed",
@@ -33,14 +36,31 @@ _ENDS = {
 }
 
 
-def happened_by(decision: Decision, dead_letter_q_name: str) -> Iterator[Happened]:
-    """Yields what a performed decision is to report; nothing that is about an event queue."""
-    for found in _all(decision, dead_letter_q_name):
+class WhyDead(NamedTuple):
+    """Why a message is a dead letter: the name of the reason, and a sentence; each empty where nothing says it."""
+
+    reason_name: str = ""
+    why: str = ""
+
+
+def dead_in_unit(decision: Decision, dead_letter_q_name: str) -> Iterator[tuple[int, WhyDead]]:
+    """Yields each unit of work in which a dead letter is put, with why: its commit reports it."""
+    for change in decision.changes:
+        if isinstance(change, AddMessage) and change.unit_id and change.q_name == dead_letter_q_name:
+            yield change.unit_id, _why_dead(change)
+
+
+def happened_by(decision: Decision, dead_letter_q_name: str, in_units: Mapping[int, WhyDead]) -> Iterator[Happened]:
+    """Yields what a performed decision is to report; nothing that is about an event queue.
+
+    ``in_units`` has by unit of work why its last dead letter is one.
+    """
+    for found in _all(decision, dead_letter_q_name, in_units):
         if not found.is_about_events:
             yield found
 
 
-def _all(decision: Decision, dead_letter_q_name: str) -> Iterator[Happened]:
+def _all(decision: Decision, dead_letter_q_name: str, in_units: Mapping[int, WhyDead]) -> Iterator[Happened]:
     moved_to = {event.to_q_name for event in decision.events if isinstance(event, e.PoisonMoved)}
     for change in decision.changes:
         if isinstance(change, WriteRun):
@@ -52,9 +72,12 @@ def _all(decision: Decision, dead_letter_q_name: str) -> Iterator[Happened]:
             fields = {"q_name": change.message.q_name, "msg_id": change.message.descriptor.msg_id.hex()}
             yield Happened("message_damaged", f"a damaged message of {fields['q_name']} was set aside", fields)
         elif count := _dead_letters(change, dead_letter_q_name, moved_to):
-            letters = "a message" if count == 1 else f"{count} messages"
-            text = f"{letters} came to the dead-letter queue {dead_letter_q_name}"
-            yield Happened("dead_letter", text, {"q_name": dead_letter_q_name, "count": count})
+            dead = WhyDead()
+            if isinstance(change, AddMessage):
+                dead = _why_dead(change)
+            elif isinstance(change, EndUnit):
+                dead = in_units.get(change.unit.unit_id, dead)
+            yield _dead_letter(dead_letter_q_name, count, dead)
     for event in decision.events:
         of_event = _OF_EVENT.get(type(event))
         if of_event is not None:
@@ -89,6 +112,21 @@ def _dead_letters(change: AnyChange, dead_letter_q_name: str, moved_to: set[str]
     if isinstance(change, EndUnit) and change.outcome is UnitOutcome.COMMITTED:
         return sum(count for (q_name, _), count in change.unit.puts.items() if q_name == dead_letter_q_name)
     return 0
+
+
+def _dead_letter(q_name: str, count: int, dead: WhyDead) -> Happened:
+    letters = "a message" if count == 1 else f"{count} messages"
+    why = f"{'' if count == 1 else 'the last: '}{dead.why}" if dead.why else ""
+    text = f"{letters} came to the dead-letter queue {q_name}" + (f": {why}" if why else "")
+    return Happened("dead_letter", text, {"q_name": q_name, "count": count, **dead._asdict()})
+
+
+def _why_dead(change: AddMessage) -> WhyDead:
+    message = StoredMessage(
+        change.number, change.q_name, change.priority, change.is_persistent, change.descriptor, change.data
+    )
+    dead = dead_message(message)
+    return WhyDead(name_of(dead.reason), why_dead(dead))
 
 
 def _is_of_event_queue(change: AddMessage) -> bool:
