@@ -104,5 +104,5 @@ def test_a_monitor_of_no_such_queue_ends_with_3(trigmon: Trigmon):
 def test_common_options_are_heard_wherever_they_stand(trigmon: Trigmon, shared_daemon):
     address = f"unix:{shared_daemon.socket}"
     for words in (["--qmgr", address, "queue", "list", "SYSTEM*"], ["queue", "list", "SYSTEM*", "--qmgr", address]):
-        assert len(objects(run_cli("--output", "json", *words))) == 13
+        assert len(objects(run_cli("--output", "json", *words))) == 14
     assert run_cli("--qmgr", address, "status", "--qmgr", "NOBODY").exit_code == 6

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 
 import pytest
 from hypothesis import given
@@ -75,8 +76,16 @@ RED = "\x1b[31m"
 
 
 def test_what_has_failed_is_red_on_a_terminal_and_nothing_else(shared_daemon, qm):
+    now_ms = int(time.time() * 1000)  # an old run may be pruned before it is listed
     for run_id, fields in {"00000000000000a1": {"exit_status": 1}, "00000000000000a2": {"exit_status": 0}}.items():
-        record = {"run_id": run_id, "state": "exited", "q_name": "RED.Q", "ended_ms": 1, "end_ms": 1, **fields}
+        record = {
+            "run_id": run_id,
+            "state": "exited",
+            "q_name": "RED.Q",
+            "ended_ms": now_ms,
+            "end_ms": now_ms,
+            **fields,
+        }
         qm.call(RecordRun(run_id=run_id, record=record))
     shown = ("runs", "list", "--queue", "RED.Q")
     assert red_lines(on_terminal(shared_daemon.env, 120, *shown)) == ["00000000000000a1"]

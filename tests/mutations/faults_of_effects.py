@@ -180,6 +180,10 @@ def _dead_anyway(right, call, facts, *rest):
     return right(call, replace(facts, queue=replace(facts.queue, definition=definition)), *rest)
 
 
+def _dead_for_a_while(right, call, *rest):
+    return right(replace(call, descriptor=replace(call.descriptor, persistence=0)), *rest)
+
+
 def _round_and_round(right, call, facts, *rest):
     decision = right(call, facts, *rest)
     chained = [told for told in decision.events if not hasattr(told, "verdict")]
@@ -237,6 +241,7 @@ CONTENT = [
     Fault("initiation queue: its own message takes no room", triggering(_own_message_forgotten)),
     Fault("dead letter: none is made", decided(DeadLetter, _dropped)),
     Fault("dead letter: a queue that takes no puts takes it", decided(DeadLetter, _dead_anyway)),
+    Fault("dead letter: that of a moment is not persistent", decided(DeadLetter, _dead_for_a_while)),
     Fault("dead letter: triggers nothing", _dlq_untriggered),
     Fault("dead letter: has a dead letter of its own", decided(DeadLetter, _round_and_round)),
 ]

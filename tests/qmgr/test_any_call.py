@@ -26,6 +26,7 @@ from trigmon.mq.calls import (
     Put,
     Reserve,
     Sieve,
+    WatchState,
 )
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
@@ -60,6 +61,7 @@ EDGES: dict[Any, list[Any]] = {
     bool: [False, True],
     bytes: [b"", b"x", b"\0" * 24, b"\xff" * 24, b"x" * 25, b"x" * 70_000],
     list[LostServer]: [[], [LostServer("m", 0, -1)], [LostServer("\0", 2**63, 2**63, "w" * 99)] * 300],
+    list[WatchState]: [[], [WatchState(name="W")], [WatchState(name="\0", files_taken=2**63, problem="w" * 99)] * 300],
     list[str]: [[], ["current_q_depth"], ["none"], ["\0"], ["trigger_type"] * 300],
     list[str | int]: [[], [3], [2016, 28], [0], [-1], [2**31], ["current_q_depth", 3], ["none"], [28] * 300],
     list[bytes]: [[], [b""], [b"x"] * 300],
@@ -117,6 +119,7 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "ordinal": 0,
         "offset": 0,
         "connection": 999_999,
+        "watches": [],
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
     if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:

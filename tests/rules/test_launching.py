@@ -29,12 +29,14 @@ from trigmon.mq.calls import (
     Status,
 )
 from trigmon.mq.descriptors import unpack_dlh, unpack_tm
-from trigmon.mq.enums import Feedback, GetOption, OpenOption
+from trigmon.mq.enums import Feedback, GetOption, OpenOption, Persistence
 from trigmon.mq.reasons import Reason
+from trigmon.rules.runs.run_ledger import cause_of
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 TRIGGER = {"q_name": "Q", "process_name": "P", "trigger_data": "t", "appl_type": 6, "appl_id": "/bin/true"}
 TRIGGER |= {"env_data": "", "user_data": "u", "occasion": "1", "initiation_q": INITQ, "monitor": "m:1"}
+SPAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SYNCPOINT = int(GetOption.SYNCPOINT)
 
 
@@ -715,6 +717,23 @@ def test_each_trigger_message_of_every_becomes_one_dead_letter_when_its_last_try
     ((header, trigger),) = dead()
     assert (header.reason, header.dest_q_name, trigger.q_name) == (Feedback.APPL_CANNOT_BE_STARTED, INITQ, "Q2")
     assert "held" not in ledger.states().values()
+
+
+@pytest.mark.parametrize(
+    ("cause", "persistence"),
+    [
+        ({}, Persistence.NOT_PERSISTENT),
+        ({"schedule": "S", "moment_ms": 1_700_000_000_000}, Persistence.PERSISTENT),
+        ({"repeats": "0123456789abcdef"}, Persistence.PERSISTENT),
+    ],
+)
+def test_the_dead_letter_of_a_run_that_could_not_start_is_as_its_trigger_message_was(ledger, dead, cause, persistence):
+    ledger.process(retry=0)
+    ledger.change(ledger.come(q_name="Q2", traceparent=SPAN, **cause)[0], **NO_PROGRAM)
+    handle = ledger.open("DEAD", OpenOption.INPUT_SHARED)
+    descriptor = ledger.did(Get(handle=handle)).descriptor
+    assert descriptor.persistence == persistence
+    assert cause.items() | {"traceparent": SPAN}.items() <= cause_of(descriptor).items()
 
 
 def test_without_a_dead_letter_queue_the_run_tells_that_its_trigger_message_was_dropped(ledger):

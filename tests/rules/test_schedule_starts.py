@@ -14,16 +14,29 @@ from tests.rules.schedules import (
     DAY,
     HOUR,
     MINUTE,
+    OBJECTS,
     needs_attention,
     row,
     started,
     with_schedule,
 )
 from trigmon.console.schedule_text import is_failing
-from trigmon.mq.calls import Alter, Define, Delete, Display, Open, Pause, Resume, RunSchedule, Status
-from trigmon.mq.descriptors import FORMAT_TRIGGER
-from trigmon.mq.enums import OpenOption
+from trigmon.mq.calls import (
+    Alter,
+    Define,
+    Delete,
+    Display,
+    Open,
+    Pause,
+    Resume,
+    RetryDeadLetters,
+    RunSchedule,
+    Status,
+)
+from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor
+from trigmon.mq.enums import OpenOption, Persistence
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
+from trigmon.rules.runs.run_ledger import cause_of
 from trigmon.schedules import moments
 from trigmon.simulate.in_process import InProcess
 from trigmon.testing import INITIATION_Q, InMemory
@@ -275,3 +288,45 @@ def test_the_group_forgets_a_deleted_schedule_after_more_than_a_year(group, days
     group.advance(2000)
     definition = group._q_mgrs["QM1"].manager.housekeeping._store.local_queue("INITQ").definition
     assert set(definition.moments) == kept
+
+
+def test_a_full_initiation_queue_leaves_a_dead_letter_that_outlives_a_restart_and_is_sent_back_for_its_moment():
+    def lies(q_name: str) -> MessageDescriptor:
+        with mq.connect() as qm, qm.open(q_name, "browse") as queue:
+            (message,) = queue.browse()
+        return message.descriptor
+
+    with InMemory() as mq:
+        mq.mqsc(f"""
+            DEFINE QLOCAL(DEAD)
+            ALTER QMGR DEADQ(DEAD)
+            ALTER QLOCAL({INITIATION_Q}) MAXDEPTH(0)
+        """)
+        with_schedule(mq, every=3600, queue="Q")
+        mq.advance(HOUR)
+        moment_ms = row(mq)["last_start_ms"]
+        mq.restart()
+        dead = lies("DEAD")
+        mq.mqsc(f"ALTER QLOCAL({INITIATION_Q}) MAXDEPTH(1)")
+        mq._command(RetryDeadLetters())
+        returned = lies(INITIATION_Q)
+        assert dead.persistence == returned.persistence == Persistence.PERSISTENT
+        assert cause_of(dead) == cause_of(returned)
+        told = {"occasion": "S", "triggered_ms": moment_ms, "schedule": "S", "moment_ms": moment_ms}
+        assert told.items() <= cause_of(returned).items()
+
+
+def test_the_dead_letter_of_any_other_occasion_is_not_persistent_and_keeps_the_traceparent_of_the_put():
+    traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with InMemory() as mq:
+        mq.mqsc(f"""
+            {OBJECTS}
+            DEFINE QLOCAL(DEAD) DEFPSIST(YES)
+            ALTER QMGR DEADQ(DEAD)
+            ALTER QLOCAL({INITIATION_Q}) MAXDEPTH(0)
+            ALTER QLOCAL(Q) TRIGGER TRIGTYPE(EVERY)
+        """)
+        with mq.connect() as qm, qm.open("DEAD", "input_shared") as dead:
+            qm.put("Q", "1", traceparent=traceparent)
+            descriptor = dead.get().descriptor
+        assert (descriptor.persistence, descriptor.traceparent) == (Persistence.NOT_PERSISTENT, traceparent)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from msgspec.structs import replace
 
-from tests.console.web.populated import DEADQ
+from tests.console.web.populated import DEADQ, INITQ
 from tests.daemons import define
 from tests.waiting import until
 from trigmon.console.overview import read_overview
@@ -242,6 +242,31 @@ def test_a_queue_is_held_or_paused_whatever_the_reason_says(reader, populated):
     assert "PLAIN paused 12" in page.plain
     assert "FAILS held 1" in page.plain
     assert (shown["PLAIN"].held, shown["FAILS"].held) == (False, True)
+
+
+def test_the_overview_shows_each_schedule_and_each_watch_and_what_came_of_it(reader, populated, tmp_path):
+    with populated.daemon.connect() as qm:
+        define(qm, "TIMED", process_name="NOT.DEFINED", initiation_q_name=INITQ)
+        define(qm, "OFTEN", "SCHEDULE", every_s=1, q_name="TIMED")
+        define(qm, "NIGHTLY", "SCHEDULE", cron="0 2 * * *", process_name="ONLYP")
+        define(qm, "INCOMING", "WATCH", directory=str(tmp_path), pattern="*.csv", q_name="TIMED", quiet_s=0)
+        (tmp_path / "one.csv").write_text("1")
+        qm.call(Pause(what="schedule", name="NIGHTLY", reason="upkeep"))
+        wanted = [
+            r"OFTEN schedule every 1s TIMED \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC 6 does not hold: 6 ",
+            r"NIGHTLY schedule 0 2 \* \* \* UTC, process ONLYP - paused -",
+            rf"INCOMING watch {re.escape(str(tmp_path))}/\*\.csv TIMED watching one\.csv \d{{4}}-",
+        ]
+        try:
+            page = until(lambda: it if all(re.search(each, (it := reader.get("/")).plain) for each in wanted) else None)
+        finally:
+            for kind, name in (("SCHEDULE", "OFTEN"), ("SCHEDULE", "NIGHTLY"), ("WATCH", "INCOMING")):
+                qm.call(Delete(object_type=kind, name=name))
+            until(lambda: 'id="part-timed" data-part hidden' in reader.get("/").text)
+    part = page.text[page.text.index('id="part-timed"') :]
+    assert "/queues/TIMED" in part
+    assert '<span class="bad">6 does not hold' in part
+    assert re.search(r'title="[^"]*upkeep"', part)
 
 
 def test_dead_letters_are_grouped_by_queue_and_error(reader):

@@ -130,7 +130,7 @@ def test_one_that_no_java_machine_starts_with_is_not_filed(archives, home, java)
 def test_a_full_disk_is_reported_and_nothing_is_begun(archives, home, java, monkeypatch):
     monkeypatch.setattr(make_archive, "ROOM", 1 << 60)
     note = make_archive.make(archives, home, java(ENDS_BADLY))
-    assert "MiB free, and an archive wants" in note.failed
+    assert "iB free, and an archive wants" in note.failed
 
 
 def test_a_java_that_has_no_archive_of_its_own_is_reported_with_what_makes_one(archives, home, java):

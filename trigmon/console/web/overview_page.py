@@ -1,11 +1,15 @@
-"""The overview: what needs attention, the queues, and what runs; live."""
+"""The overview: what needs attention, what runs, the queues, schedules and watches; live."""
 
 from __future__ import annotations
+
+import time
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from trigmon.console.overview import QueueRow, read_overview, waiting_overview
+from trigmon.client.connection import Connection
+from trigmon.console.overview import Overview, QueueRow, read_overview, waiting_overview
+from trigmon.console.timed_rows import TimedRow, read_timed
 from trigmon.console.web.page_templates import queue_path
 from trigmon.console.web.web_console import WebConsole, console_of
 from trigmon.mq.errors import CfNotAvailable
@@ -29,12 +33,21 @@ async def overview_events(request: Request) -> Response:
 
 
 async def _fragment(console: WebConsole) -> str:
+    def read(qm: Connection) -> tuple[Overview, list[TimedRow]]:
+        return read_overview(qm, console.overview_memory), read_timed(qm, time.time_ns() // 1_000_000)
+
     try:
-        overview = await console.clients.read(lambda qm: read_overview(qm, console.overview_memory))
+        overview, timed = await console.clients.read(read)
     except CfNotAvailable as error:
-        overview = waiting_overview(console.clients.q_mgr_name, error.about)
+        overview, timed = waiting_overview(console.clients.q_mgr_name, error.about), []
     return console.fragment(
-        "overview_part.html", view=overview, queues=shown_queues(overview.queues), urgent=URGENT, went_wrong=WENT_WRONG
+        "overview_part.html",
+        view=overview,
+        queues=shown_queues(overview.queues),
+        timed=timed,
+        troubled={(each.what, each.name) for each in overview.attention if each.kind != "paused"},
+        urgent=URGENT,
+        went_wrong=WENT_WRONG,
     )
 
 

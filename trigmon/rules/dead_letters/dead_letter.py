@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from trigmon.mq.enums import Persistence
 from trigmon.mq.reasons import Reason
 from trigmon.rules.messages.dead_letter_queue import dead_data, dead_descriptor, why_not
 from trigmon.rules.messages.put import put_situation
@@ -20,11 +21,14 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import DeadLetter
 from trigmon.rules.model.queue_facts import counted_priority
 from trigmon.rules.model.stored_messages import Found
-from trigmon.rules.triggers.effects import trigger, trigger_descriptor
+from trigmon.rules.triggers.effects import trigger
 
 
 def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Places the trigger message on DEADQ, in the unit of work it belongs to and counts for (2024), else drops it."""
+    """Places the trigger message on DEADQ, in the unit of work it belongs to and counts for (2024), else drops it.
+
+    It keeps its descriptor, and so its persistence, but for the priority, which is that queue's DEFPRTY.
+    """
     name, queue, data = facts.q_mgr.name, facts.queue, dead_data(call, facts, now)
     hindered = why_not(facts, len(data))
     if hindered or queue is None:
@@ -32,14 +36,13 @@ def decide_dead_letter(call: DeadLetter, facts: Facts, found: Found | None, now:
         if isinstance(call.reason, Reason):
             why = f"{call.initiation_q} refused it ({call.reason.mq_name})"
         return Decision(events=(TriggerMessageDropped(call.q_name, f"{why} and the dead-letter queue: {hindered}"),))
-    number = ids.message()
-    descriptor = trigger_descriptor(queue.definition.def_priority, name, ids.msg_id(number), now, call.occasion)
+    descriptor = replace(dead_descriptor(call.descriptor), priority=queue.definition.def_priority)
     added = AddMessage(
         queue.definition.name,
-        number,
+        ids.message(),
         counted_priority(queue.definition, descriptor.priority),
-        False,
-        dead_descriptor(descriptor),
+        descriptor.persistence == Persistence.PERSISTENT,
+        descriptor,
         data,
         unit_id=call.unit_id,
         is_held=call.unit_id != 0,

@@ -60,7 +60,7 @@ class Expire(Call, frozen=True, kw_only=True):
 
 
 class DeadLetter(Call, frozen=True, kw_only=True):
-    """A trigger message for the dead-letter queue, else dropped.
+    """A trigger message with its descriptor for the dead-letter queue, else dropped.
 
     Its initiation queue did not take it, or (``reason`` is a feedback code) no program could be started for it.
     """
@@ -69,7 +69,7 @@ class DeadLetter(Call, frozen=True, kw_only=True):
     initiation_q: str
     reason: Reason | Feedback
     message: TriggerMessage
-    occasion: str
+    descriptor: MessageDescriptor
     unit_id: int = 0
     on_backout: bool = False
 

@@ -28,7 +28,7 @@ from trigmon.rules.model.run_record import written
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.runs.admission import is_for_one, pause_ms, process_of, under_way
 from trigmon.rules.runs.program_tracking import counts
-from trigmon.rules.runs.run_ledger import trigger_of
+from trigmon.rules.runs.run_ledger import descriptor_of, trigger_of
 
 _ON_ITS_OWN = Process(name="")
 _KEPT = (
@@ -64,7 +64,7 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
         return Decision(Done(), changes)
     run = facts.run.changed(**counts(serving))
     if _can_never_start(run, facts):
-        return _given_up(facts.run, run, facts, now)
+        return _given_up(facts.run, run, facts, now, ids)
     changes.append(written(run, now, facts.run))
     if not _is_judged(run, facts):
         return Decision(Done(), changes)
@@ -82,7 +82,7 @@ def decide_judge_run(call: JudgeRun, facts: RunFacts, found: Found | None, now: 
     if tries and not is_waited_for and (run.origin.schedule or _is_left(facts)):
         changes.append(_next_try(run, process, serving, facts, now, ids))
     elif run.is_unstartable and not is_waited_for:
-        given_up = _given_up(facts.run, run, facts, now)
+        given_up = _given_up(facts.run, run, facts, now, ids)
         return replace(given_up, changes=[*given_up.changes, SetCause(cause)])
     return Decision(Done(), changes, events=events)
 
@@ -100,7 +100,7 @@ def _is_judged(run: Run, facts: RunFacts) -> bool:
     return is_for_something and _tells_something(run)
 
 
-def _given_up(before: Run, run: Run, facts: RunFacts, now: int) -> Decision:
+def _given_up(before: Run, run: Run, facts: RunFacts, now: int, ids: Ids) -> Decision:
     """Returns the decision that makes a dead letter of the trigger message of a run that could not start."""
     gone = Unserve(run.run_id)
     trigger = trigger_of(run)
@@ -111,7 +111,7 @@ def _given_up(before: Run, run: Run, facts: RunFacts, now: int) -> Decision:
         initiation_q=run.origin.initiation_q,
         reason=Feedback.APPL_CANNOT_BE_STARTED,
         message=trigger,
-        occasion=run.origin.occasion,
+        descriptor=descriptor_of(run, facts.q_mgr.name, ids.msg_id(ids.message()), now),
     )
     hindered = _not_placed(dead_letter, facts.dead_letter or facts, now)
     if hindered:

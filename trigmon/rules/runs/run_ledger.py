@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.calls import Call, CancelRun, ChangeRun, Commit, Controls, RecordRun, RecordRuns, RetryRun, Runs
 from trigmon.mq.descriptors import ID_LENGTH, MessageDescriptor, TriggerMessage, pack_tm
-from trigmon.mq.enums import Coalesce, Persistence
+from trigmon.mq.enums import Coalesce
 from trigmon.mq.errors import CommandFailed, ObjectAlreadyExists, OptionsError, UnknownObjectName
 from trigmon.mq.explanation import moment
 from trigmon.mq.replies import Counted, Done, Listing, Recorded, Values, WereRecorded
@@ -38,7 +38,7 @@ from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts
-from trigmon.rules.triggers.effects import MOMENT, trigger_descriptor
+from trigmon.rules.triggers.effects import MOMENT, REPEATS, of_moment, of_repetition, trigger_descriptor
 
 LARGEST_RECORD = 65_536
 WAITS = "waits for its turn"
@@ -48,9 +48,6 @@ MOST_RECORDS = 64
 _UNSTARTED = (RunState.DUE, RunState.HELD, "")
 
 NOT_STARTED = "its trigger message was not started"
-
-REPEATS = b"RUN "
-"""What CorrelId begins with in the trigger message of a repeated run; the run it repeats follows."""
 
 
 def decide_record_run(call: RecordRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -168,9 +165,8 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
     run = _found(call.run_id, facts)
     if not run.is_ended:
         raise CommandFailed(f"RUN({call.run_id}) has not ended: {run.state}")
-    correl_id = (REPEATS + call.run_id.encode()).ljust(ID_LENGTH, b"\0")
     trigger = trigger_of(run)
-    if trigger is None or len(correl_id) > ID_LENGTH:
+    if trigger is None or len(REPEATS + call.run_id.encode()) > ID_LENGTH:
         raise CommandFailed(f"RUN({call.run_id}): its record does not hold what it was started by")
     why = not_of_its_queue(trigger, facts)
     if why or facts.process is None:
@@ -180,11 +176,10 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
     descriptor = trigger_descriptor(
         0, facts.q_mgr.name, ids.msg_id(ids.message()), now, run.origin.occasion, run.origin.traceparent
     )
-    # Somebody asked for it, once: unlike a trigger message that the next put would write again, it outlives a restart.
-    asked = replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id, user_identifier=by)
+    asked = replace(of_repetition(descriptor, call.run_id), user_identifier=by)
     if run.origin.schedule:  # CorrelId, which names the moment elsewhere, names the run here
-        moment = MOMENT + str(run.origin.moment_ms).encode()
-        asked = replace(asked, reply_to_q=run.origin.schedule, appl_identity_data=moment.decode())
+        scheduled = MOMENT + str(run.origin.moment_ms).encode()
+        asked = replace(asked, reply_to_q=run.origin.schedule, appl_identity_data=scheduled.decode())
     delivery = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
     event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
     return Decision(Done(), internal_calls=[delivery], events=(event,))
@@ -238,6 +233,15 @@ def cause_of(descriptor: MessageDescriptor) -> RunFields:
             moment_ms = int(named.removeprefix(MOMENT).rstrip(b"\0 "))
             fields |= {"schedule": descriptor.reply_to_q, "moment_ms": moment_ms}
     return fields
+
+
+def descriptor_of(run: Run, q_mgr_name: str, msg_id: bytes, now: int) -> MessageDescriptor:
+    """Returns the descriptor of a run's trigger message, as far as the record tells it: what cause_of reads."""
+    origin = run.origin
+    descriptor = trigger_descriptor(0, q_mgr_name, msg_id, now, origin.occasion, origin.traceparent)
+    if origin.schedule:
+        return of_moment(descriptor, origin.schedule, origin.moment_ms)
+    return of_repetition(descriptor, origin.repeats) if origin.repeats else descriptor
 
 
 def runs_limit(call: Runs) -> int:

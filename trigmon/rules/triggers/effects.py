@@ -16,11 +16,11 @@ from trigmon.mq.descriptors import (
     CCSID_UTF8,
     EXPIRY_UNLIMITED,
     FORMAT_TRIGGER,
+    ID_LENGTH,
     TM_LENGTH,
     MessageDescriptor,
     TriggerMessage,
     pack_tm,
-    padded_id,
 )
 from trigmon.mq.enums import ApplType, ObjectType, Persistence, TriggerControl, TriggerType
 from trigmon.mq.reasons import Reason
@@ -72,6 +72,8 @@ def trigger_message(queue: QueueFacts, process: Process | None) -> TriggerMessag
 
 MOMENT = b"MOMENT "
 """What CorrelId begins with in the trigger message of a schedule; its moment follows, in ms since 1970."""
+REPEATS = b"RUN "
+"""What CorrelId begins with in the trigger message of a repeated run; the run it repeats follows."""
 
 
 def trigger_descriptor(
@@ -98,19 +100,23 @@ def trigger_descriptor(
     )
 
 
-def _of_moment(descriptor: MessageDescriptor, situation: Situation) -> MessageDescriptor:
-    """Returns the MQMD of a schedule's trigger message, which is persistent: no other event makes up for a lost one.
+def of_moment(descriptor: MessageDescriptor, schedule: str, moment_ms: int) -> MessageDescriptor:
+    """Returns the MQMD of a schedule's trigger message. ReplyToQ, which IBM leaves blank here, names the schedule."""
+    return replace(_lasting(descriptor, MOMENT + str(moment_ms).encode()), reply_to_q=schedule)
 
-    ReplyToQ, which IBM leaves blank here, names the schedule, and CorrelId its moment.
+
+def of_repetition(descriptor: MessageDescriptor, run_id: str) -> MessageDescriptor:
+    """Returns the MQMD of the trigger message of a run that is repeated."""
+    return _lasting(descriptor, REPEATS + run_id.encode())
+
+
+def _lasting(descriptor: MessageDescriptor, about: bytes) -> MessageDescriptor:
+    """Returns a persistent MQMD: 13c makes up for a lost trigger message, but not for a moment or a repetition.
+
+    What a monitor wrote into a record may be too long for a CorrelId, and is cut.
     """
-    if situation.schedule is None:
-        return descriptor
-    return replace(
-        descriptor,
-        persistence=int(Persistence.PERSISTENT),
-        reply_to_q=situation.schedule.name,
-        correl_id=padded_id(MOMENT + str(situation.moment_ms).encode()),
-    )
+    correl_id = about[:ID_LENGTH].ljust(ID_LENGTH, b"\0")
+    return replace(descriptor, persistence=int(Persistence.PERSISTENT), correl_id=correl_id)
 
 
 def trigger(
@@ -169,26 +175,27 @@ def _written(
     assert situation.initiation is not None
     message = trigger_message(situation.queue, situation.process)
     on_backout = situation.queue.definition.trigger_type is not TriggerType.EVERY
+    number = ids.message()
+    descriptor = trigger_descriptor(
+        to.def_priority, q_mgr_name, ids.msg_id(number), situation.now, occasion, traceparent
+    )
+    if situation.schedule is not None:
+        descriptor = of_moment(descriptor, situation.schedule.name, situation.moment_ms)
     if (why := _why_not(situation.initiation, placed)) is not None:
         return DeadLetter(
             q_name=situation.queue.definition.name,
             initiation_q=to.name,
             reason=why,
             message=message,
-            occasion=occasion,
+            descriptor=descriptor,
             unit_id=unit_id,
             on_backout=on_backout,
         )
-    number = ids.message()
-    descriptor = trigger_descriptor(
-        to.def_priority, q_mgr_name, ids.msg_id(number), situation.now, occasion, traceparent
-    )
-    descriptor = _of_moment(descriptor, situation)
     return AddMessage(
         q_name=to.name,
         number=number,
         priority=to.def_priority,
-        is_persistent=situation.happened is Happened.MOMENT,
+        is_persistent=descriptor.persistence == Persistence.PERSISTENT,
         descriptor=descriptor,
         data=pack_tm(message),
         unit_id=unit_id,
