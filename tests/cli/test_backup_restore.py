@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -236,3 +237,14 @@ def test_a_load_that_stops_says_how_to_go_on(trigmon, shared_daemon, queue, tmp_
     trigmon("queue", "alter", queue, "MAXDEPTH=999")
     trigmon("load", str(file), "--skip", "200")
     assert bodies(shared_daemon, queue) == [b"%d" % number for number in range(250)]
+
+
+def test_a_time_later_than_now_is_refused_and_the_reason_names_utc(home, tmp_path):
+    file, archive = tmp_path / "backup", tmp_path / "archive"
+    file.write_bytes(b"")
+    archive.mkdir()
+    until = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M")
+    refused = run_cli("restore", str(file), "--journal", str(archive), "--until", until, env=home)
+    assert "later than now: a time is UTC unless it ends with its offset" in refused.stderr
+    taken = run_cli("restore", str(file), "--journal", str(archive), "--until", f"{until}+02:00", env=home)
+    assert "later than now" not in taken.stderr

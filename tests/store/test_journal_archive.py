@@ -1,6 +1,5 @@
 """A backup and the archive of the journal give the store as it was at any time; what they cannot give is refused."""
 
-import io
 import itertools
 import os
 import random
@@ -11,7 +10,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.qmgr.test_stores_agree import APPS, BROWSE, IN, Script, batches, large_ends, traffic
+from tests.qmgr.test_stores_agree import APPS, BROWSE, IN, batches, large_ends, traffic
+from tests.store.archived_world import ArchivedScript, ArchivedWorld, brought_forward, dump
 from tests.store.test_online_backup import back_up
 from tests.store.test_store_repair import killed
 from tests.worlds import World
@@ -21,65 +21,9 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.replies import Refused
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import durable_turns, journal_archive
-from trigmon.store.sqlite.archived_turns import ArchiveError, Until
-from trigmon.store.sqlite.journal_archive import JournalArchive, archived_files
-from trigmon.store.sqlite.restoration import restore
-from trigmon.store.sqlite.store import SqliteStore
+from trigmon.store.sqlite.archived_turns import ArchiveError
+from trigmon.store.sqlite.journal_archive import archived_files, last_turn
 from trigmon.store.sqlite.turn_log import TurnLog
-
-MESSAGES = """
-SELECT m.id, q.name, priority, persistent, put_by, taken_by, held, expires_ms, backout_count, msg_id, correl_id,
-    group_id, msg_seq_number, msg_offset, head, whole, descriptor, data, ordinal
-FROM message AS m LEFT JOIN queue AS q ON q.number = m.queue ORDER BY m.id"""
-RESERVATIONS = """
-SELECT r.number, q.name, consumer, ended_ms, record
-FROM reservation AS r JOIN queue AS q ON q.number = r.queue ORDER BY 1"""
-
-
-class ArchivedWorld(World):
-    """A queue manager on SQLite whose journal is archived beside it. Each turn has a time of its own."""
-
-    def _start(self):
-        self.missing = getattr(self, "missing", [])
-        self.times = getattr(self, "times", itertools.count(2 * 10**12))
-        self.archive = self.directory.parent / "archive"
-        self.store = SqliteStore(self.directory, archive=JournalArchive(self.archive, None, self.missing.append))
-        self.store.clock = self.times.__next__
-        self.qm = self.manager()
-
-
-class ArchivedScript(Script):
-    world_of = ArchivedWorld
-
-
-def dump(directory):
-    """Returns what a queue manager that starts there has; numbers of queues, which nobody sees, left out."""
-    store = SqliteStore(directory)
-    store.open("QM1", 0)
-    while store.has_leftovers:
-        store.begin()
-        store.remove_leftovers()
-        store.end()
-    found = {"message": store.rows(MESSAGES), "reservation": store.rows(RESERVATIONS)}
-    for table in ("object", "outcome", "cause", "pause", "serving"):
-        found[table] = sorted(store.rows(f"SELECT * FROM {table}"), key=repr)
-    found["run"] = store.rows("SELECT run_id, state, q_name, record, ended_ms FROM run ORDER BY run_id")
-    store.close()
-    return found
-
-
-def brought_forward(backup, archive, to, until=0, **options):
-    told = []
-    until = Until(archive, until)
-    restore(
-        io.BytesIO(backup),
-        to / "qm.db",
-        "QM1",
-        told.append,
-        bring_forward=lambda path, note: until.bring(path, note, told.append),
-        **options,
-    )
-    return told
 
 
 def play(seed, kind, steps, directory):
@@ -321,7 +265,41 @@ def test_a_restored_store_goes_on_in_the_archive_of_the_one_before(world, archiv
     assert [data for data, _ in forward(world, later, tmp_path / "S")] == [b"0", b"1", b"new", b"newer"]
     brought_forward(backup, world.archive, tmp_path / "T", times[2])
     assert [data for data, _ in bodies(tmp_path / "T")] == [b"0", b"1", b"2"]
-    assert "the archive has" not in refused(backup, world.archive, tmp_path / "R")
+
+
+def restored_in_place(world, backup, until=0):
+    world.qm.stop()
+    told = brought_forward(backup, world.archive, world.directory, until, replace=True, behind=last_turn(world.archive))
+    world.sessions.clear()
+    world._start()
+    return told
+
+
+def test_a_restore_ends_a_chain_and_leaves_no_hole(world, archived, tmp_path):
+    backup, _, times = archived
+    for body in (b"second", b"third"):
+        restored_in_place(world, backup, times[1])
+        put_all(world, body)
+        world.store.turns.rest()
+    assert (world.missing, world.store.turns.archive.missing) == ([], "")
+    later = back_up(world)
+    put_all(world, b"newer")
+    assert [data for data, _ in forward(world, later, tmp_path / "S")] == [b"0", b"1", b"third", b"newer"]
+    told = brought_forward(backup, world.archive, tmp_path / "T")
+    assert [data for data, _ in bodies(tmp_path / "T")] == [b"0", b"1", b"2"]
+    assert [each.count("a restored store") for each in told if "a restored store" in each] == [1, 1]
+
+
+def test_a_time_behind_a_restore_is_refused_for_a_backup_from_before_it(world, archived, tmp_path):
+    backup, *_ = archived
+    restored_in_place(world, backup)
+    put_all(world, b"new")
+    until = next(world.times)
+    world.store.turns.rest()
+    text = refused(backup, world.archive, tmp_path / "R", until)
+    assert "of a restored store" in text
+    brought_forward(backup, world.archive, tmp_path / "S", proposed(text))
+    assert [data for data, _ in bodies(tmp_path / "S")] == [b"0", b"1", b"2"]
 
 
 def test_files_that_are_too_old_are_deleted(world):

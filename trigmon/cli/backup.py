@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -74,12 +75,14 @@ def restore(
     """Make the data of a stopped queue manager from a backup; - is standard input.
 
     It is restored whole or not at all, also when this is interrupted. Messages that were put after the backup are gone,
-    and messages that were got after it are there again; --journal brings it forward to --until, or to the end of the
-    archive. TIME is a day, a time such as 2026-11-21T09:30, both in UTC, or so long ago (5m, 2h).
+    and messages that were got after it are there again; --journal brings it forward to --until, or to the next
+    restore, or the end of the archive. TIME is a day, a time such as 2026-11-21T09:30, both in UTC, or so long ago
+    (5m, 2h).
     """
     from trigmon.cli import output
     from trigmon.files import act_as_owner
     from trigmon.store.sqlite import restoration
+    from trigmon.store.sqlite.journal_archive import last_turn
     from trigmon.store.sqlite.store import FILE_NAME
 
     bring_forward = _bring_forward(journal, until_ms, accept_damage=accept_damage)
@@ -87,6 +90,7 @@ def restore(
     target = settings.qmgr.name
     path = settings.qmgr.directory / FILE_NAME
     act_as_owner(path.parent)
+    archive = settings.store.journal_archive
     remedies = _remedies(target)
     try:
         with _bar(file, "restoring") as progress:
@@ -100,9 +104,12 @@ def restore(
                 accept_damage=accept_damage,
                 progress=progress,
                 bring_forward=bring_forward,
+                behind=last_turn(Path(archive)) if archive else 0,
             )
     except tuple(remedies) as error:
         raise click.ClickException(f"{error}: {remedies[type(error)]}") from None
+    if archive:
+        output.note("make a backup when it runs: no older one leads to what comes from then on")
     shown = {"q_mgr_name": target, "backup_of": note.q_mgr_name, "made_ms": note.made_ms, "directory": str(path.parent)}
     was = f"as {note.q_mgr_name} was at {output.instant(note.made_ms)}"
     output.done(f"{target} is restored in {path.parent} {was}: trigmon run starts it", shown)
@@ -119,6 +126,9 @@ def _bring_forward(
         if until_ms:
             raise click.UsageError("--until goes with --journal")
         return None
+    if until_ms > time.time() * 1000:
+        at = f"--until is {output.instant(until_ms)}, which is later than now"
+        raise click.UsageError(f"{at}: a time is UTC unless it ends with its offset, as in 2026-11-21T09:30+01:00")
     if accept_damage:
         raise click.UsageError("--journal needs a whole backup: without --accept-damage")
     return partial(Until(journal, until_ms).bring, tell=output.note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, takewhile
 from pathlib import Path
@@ -14,7 +15,7 @@ from trigmon.journal.entries import UnknownEntryError, changes_in
 from trigmon.journal.journal import DamagedHeaderError, Record, UnknownVersionError, records_in
 from trigmon.store.sqlite.backup_file import BackupNote
 from trigmon.store.sqlite.inspection import Tell
-from trigmon.store.sqlite.journal_archive import ArchivedFile, archived_files
+from trigmon.store.sqlite.journal_archive import ArchivedFile, archived_files, begins_chain
 from trigmon.store.sqlite.replay import replay
 from trigmon.store.sqlite.store import FILE_NAME, SqliteStore
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
@@ -54,7 +55,7 @@ class Until(NamedTuple):
     def _apply(self, store: SqliteStore, tell: Tell) -> int:
         """Applies the turns; returns the time of the last one, 0 if there is none."""
         last_ms = 0
-        for records in self._behind(store._journal.number):
+        for records in self._behind(store._journal.number, tell):
             try:
                 changes = [list(changes_in(record.entries)) for record in records]
             except UnknownEntryError as error:
@@ -66,12 +67,15 @@ class Until(NamedTuple):
             last_ms = max(last_ms, records[-1].time_ms)
         return last_ms
 
-    def _behind(self, number: int) -> Iterator[list[Record]]:
-        """Yields the turns behind this one, those of a file at a time. Raises ArchiveError."""
+    def _behind(self, number: int, tell: Tell) -> Iterator[list[Record]]:
+        """Yields the turns behind this one, those of a file at a time, up to the next restore. Raises ArchiveError."""
         files = [each for each in self._files() if each.last > number]
         at, last_ms = number, 0
-        for each in files:
+        for place, each in enumerate(files):
             if self.ms and last_ms >= self.ms:
+                return
+            if begins_chain(each.before, at):
+                self._end_chain(files[place:], at, last_ms, tell)
                 return
             if each.before > at:
                 raise ArchiveError(self._hole(at, each, last_ms, is_first=at == number))
@@ -82,6 +86,23 @@ class Until(NamedTuple):
             if len(wanted) < len(records):
                 return
             at, last_ms = each.last, max(last_ms, records[-1].time_ms)
+
+    def _end_chain(self, later: list[ArchivedFile], at: int, last_ms: int, tell: Tell) -> None:
+        """Says which chains follow. Raises ArchiveError where the wanted time is in one of them."""
+        for each in later:
+            if begins_chain(each.before, at):
+                since_ms = self._first_ms(each)
+                of = f"turns since {_instant(since_ms)} are of a restored store: only a backup made since leads to them"
+                if self.ms >= since_ms:
+                    raise ArchiveError(f"{of}{_or_until(last_ms)}")
+                tell(of)
+            at = each.last
+
+    def _first_ms(self, file: ArchivedFile) -> int:
+        """Returns when the first turn of a file was; of one that is damaged, when it was written."""
+        with suppress(ArchiveError, StopIteration):
+            return next(record.time_ms for record in self._records(file, file.before, 0) if record.time_ms)
+        return round(file.path.stat().st_mtime * 1000)
 
     def _files(self) -> list[ArchivedFile]:
         files = archived_files(self.directory)

@@ -3,6 +3,7 @@
 A file is a journal whose turns follow one upon the other. Its name is ``BEFORE-LAST-SUM.turns``: the turn behind which
 the database was when its first turn came, the number of its last turn, and the CRC-32 of the file. Where a file is
 missing, or could not be written, no other begins behind the turn with which the one before ends: a hole is seen.
+A restore ends a chain: the next one begins at a number that no hole leads to.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from trigmon.store.sqlite.turn_log import make_durable
 _NAME = re.compile(r"([0-9]{20})-([0-9]{20})-([0-9a-f]{8})\.turns")
 _PART = "part"
 DAY_S = 86_400
+NUMBERS_SKIPPED = 2**36
+"""Numbers of turns that a restore leaves out behind the last one, and other numbers that consumers may know."""
 
 
 class ArchivedFile(NamedTuple):
@@ -42,6 +45,19 @@ def archived_files(directory: Path) -> list[ArchivedFile]:
         for path in directory.iterdir()
         if (match := _NAME.fullmatch(path.name))
     )
+
+
+def last_turn(directory: Path) -> int:
+    """Returns the number of the last turn in an archive, 0 where there is none. Raises OSError."""
+    return max((each.last for each in archived_files(directory)), default=0) if directory.exists() else 0
+
+
+def begins_chain(before: int, last: int) -> bool:
+    """Returns whether turns behind ``before`` are of a store that was restored after this last turn.
+
+    Half the numbers are enough: the last turn of an archive may be behind that of the restored backup.
+    """
+    return before - last > NUMBERS_SKIPPED // 2
 
 
 class JournalArchive:
@@ -101,13 +117,13 @@ class JournalArchive:
             self.missing = ""
 
     def _write(self, records: list[Record], before: int, last: int) -> None:
-        if before != self._at and self._at:
+        if before != self._at and self._at and not begins_chain(before, self._at):
             self._lack(self._at, "the journal did not have them any more")
         self._save(journal_of(records, secrets.randbits(32)), before, last)
 
     def _skip(self, last: int, number: int) -> None:
-        if last:
-            self._lack(last, "the store was restored, or served without this archive")
+        if last and not begins_chain(number, last):
+            self._lack(last, "the store served without this archive")
         self._at = number
 
     def _lack(self, last: int, why: str) -> None:

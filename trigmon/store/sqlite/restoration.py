@@ -21,13 +21,12 @@ from trigmon.store.sqlite.backup_file import BackupError, BackupNote, Progress, 
 from trigmon.store.sqlite.checksums import SET_TURN, SUMMED
 from trigmon.store.sqlite.connection import connect, lock_directory
 from trigmon.store.sqlite.inspection import Tell
+from trigmon.store.sqlite.journal_archive import NUMBERS_SKIPPED
 from trigmon.store.sqlite.salvage import DAMAGE, salvage, set_aside
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
 from trigmon.store.sqlite.turn_log import JOURNAL_SUFFIX as JOURNAL
 from trigmon.store.sqlite.turn_log import Stamp, make_durable
 
-NUMBERS_SKIPPED = 2**36
-"""Numbers that the queue manager gave after the backup are not given again: consumers may know them."""
 _PART = 1 << 20
 
 
@@ -46,14 +45,16 @@ def restore(
     accept_damage: bool = False,
     progress: Progress = lambda size: None,
     bring_forward: Callable[[Path, BackupNote], None] | None = None,
+    behind: int = 0,
 ) -> BackupNote:
     """Makes the database ``path`` of a backup, for a queue manager of this name; returns the backup's note.
 
     ``may_rename``: the backup may be of another. ``replace``: a store that is there is kept beside the new one.
     ``accept_damage``: a damaged backup is taken too, and the next start salvages what it can. ``tell`` is called with
     what was set aside or found damaged. ``bring_forward`` is called with the copied database, before
-    anything else is changed. Raises what that raises, BackupError, AnothersStore, StoreExistsError, DirectoryInUse,
-    StoreBroken, OSError.
+    anything else is changed. ``behind``: the last turn of the archive in which the store goes on.
+    Raises what ``bring_forward`` raises, BackupError, AnothersStore, StoreExistsError, DirectoryInUse, StoreBroken,
+    OSError.
     """
     wanted = None if may_rename else q_mgr_name
     if source.seekable():
@@ -70,7 +71,7 @@ def restore(
             _check_name(note, wanted)
             if bring_forward is not None:
                 bring_forward(part, note)
-            _take_place(path, part, q_mgr_name, tell, is_damaged=is_damaged)
+            _take_place(path, part, q_mgr_name, tell, is_damaged=is_damaged, behind=behind)
             return note
         finally:
             for suffix in ("", "-wal"):
@@ -104,12 +105,12 @@ def _copied(
     return note, is_damaged
 
 
-def _take_place(path: Path, part: Path, q_mgr_name: str, tell: Tell, *, is_damaged: bool) -> None:
+def _take_place(path: Path, part: Path, q_mgr_name: str, tell: Tell, *, is_damaged: bool, behind: int) -> None:
     """Makes the copied file the database of this queue manager.
 
     A kill leaves the old store, or what the next start finishes.
     """
-    turn = _rename(part, q_mgr_name, tell, may_be_damaged=is_damaged)
+    turn = _rename(part, q_mgr_name, tell, may_be_damaged=is_damaged, behind=behind)
     with _own_file(_beside(path.parent / LAST_TURN, "restored")) as stamp:
         stamp.write(Stamp(turn, is_damaged=is_damaged).packed())
     with part.open("rb+") as file:
@@ -134,26 +135,26 @@ def finish_restore(path: Path, tell: Tell) -> None:
     make_durable(path.parent)
 
 
-def _rename(part: Path, q_mgr_name: str, tell: Tell, *, may_be_damaged: bool) -> int:
+def _rename(part: Path, q_mgr_name: str, tell: Tell, *, may_be_damaged: bool, behind: int) -> int:
     """Gives the database to a queue manager of this name, with numbers never given; returns that of its last turn.
 
-    Numbers of turns go on far behind those of the backup, too: an archive of the journal tells what came behind the
-    backup before it was restored from what comes now.
+    Numbers of turns go on far behind those of the backup and of the archive, too: the archive tells what came before
+    this restore from what comes now.
     """
     try:
-        return _renamed(connect(part), q_mgr_name)
+        return _renamed(connect(part), q_mgr_name, behind)
     except (StoreBroken, *DAMAGE) as error:
         if not may_be_damaged:
             raise
         tell(f"what can be read of the backup is copied ({error})")
-        return _renamed(salvage(part, tell), q_mgr_name)
+        return _renamed(salvage(part, tell), q_mgr_name, behind)
 
 
-def _renamed(db: apsw.Connection, q_mgr_name: str) -> int:
+def _renamed(db: apsw.Connection, q_mgr_name: str, behind: int) -> int:
     try:
         meta = dict(db.execute("SELECT key, value FROM meta"))
         first = int(meta.get("next_id") or 1) + NUMBERS_SKIPPED
-        turn = int(meta.get("turn") or 0) + NUMBERS_SKIPPED
+        turn = max(int(meta.get("turn") or 0), behind) + NUMBERS_SKIPPED
         with db:
             db.execute(SET_TURN, (turn, row_sum("turn", turn)))
             db.execute(SUMMED[sql.SET_META], ("next_id", str(first)))
