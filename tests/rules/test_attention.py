@@ -199,7 +199,7 @@ def test_turns_that_the_archive_lacks(ledger):
     )
     (item,) = items(ledger)
     assert (item["kind"], item["text"]) == ("not_archived", "turns behind 7 are missing in /a: full")
-    assert "then make a backup" in item["remedy"]
+    assert "then a backup" in item["remedy"]
     ledger.qm.disk = lambda: Disk(free_bytes=1 << 40, reserve_bytes=1)
     assert items(ledger) == []
 
