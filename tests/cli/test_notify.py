@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import objects, run_cli
 from tests.daemons import define
-from trigmon.cli.notify import _value
+from trigmon.cli.notify import _host_and_port, _value
 
 RUN_FAILED = {"event": "run_failed", "at_ms": 1, "q_name": "ORDERS", "process_name": "P", "text": "it failed"}
 
@@ -16,11 +16,13 @@ RUN_FAILED = {"event": "run_failed", "at_ms": 1, "q_name": "ORDERS", "process_na
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ((), "give one of --smtp, --webhook and --command"),
-        (("--webhook", "http://a", "--command", "b"), "give one of --smtp, --webhook and --command"),
+        ((), "give one of --smtp, --webhook, --webhook-secret and --command"),
+        (("--webhook", "http://a", "--command", "b"), "give one of --smtp, --webhook, --webhook-secret and --command"),
         (("--smtp", "localhost"), "--smtp needs --to"),
         (("--webhook", "http://a", "--to", "root"), "--to needs --smtp"),
         (("--smtp", "localhost:mail", "--to", "root"), "the port is a number"),
+        (("--smtp", "::1", "--to", "root"), "[ADDRESS]:PORT for an IPv6 address"),
+        (("--webhook-secret", "s"), "--webhook-secret s: CREDENTIALS_DIRECTORY is not set"),
         (("--command", "'a"), "--command: No closing quotation"),
         (("--command", " "), "--command is blank"),
         (("--command", "a", "--secret", "s"), "CREDENTIALS_DIRECTORY is not set"),
@@ -63,7 +65,27 @@ def test_what_is_not_sent_stays_and_the_command_fails_with_why(trigmon, qm):
 def test_a_secret_is_the_content_of_its_file(tmp_path: Path, monkeypatch):
     (tmp_path / "token").write_text("s3cret\n")
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
-    assert _value("token") == "s3cret"
+    assert _value("--secret", "token") == "s3cret"
+
+
+def test_the_address_of_a_web_hook_may_be_a_secret_and_no_error_shows_it(trigmon, qm, tmp_path: Path, monkeypatch):
+    define(qm, "HOOKED")
+    qm.put("HOOKED", json.dumps(RUN_FAILED))
+    for address in ("http://localhost:9/services/T0/s3cret", "localhost/s3cret", "http://localhost:9/s3cret x"):
+        (tmp_path / "hook.url").write_text(f"{address}\n")
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+        result = trigmon("notify", "--queue", "HOOKED", "--webhook-secret", "hook.url", "--collect", "0")
+        assert result.exit_code == 1
+        assert "web hook" in result.stderr
+        assert "s3cret" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("smtp", "expected"),
+    [("[::1]:25", ("::1", 25)), ("[::1]", ("::1", 25)), ("a:587", ("a", 587)), ("a", ("a", 25))],
+)
+def test_a_mail_server_has_a_port_also_behind_an_ipv6_address(smtp, expected):
+    assert _host_and_port(smtp) == expected
 
 
 def test_a_queue_that_is_not_there_is_no_such_object(trigmon):

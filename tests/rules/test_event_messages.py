@@ -316,6 +316,17 @@ def put(told, count=1):
     return [told.do(Put(q_name="DEEP", data=b"x")) for _ in range(count)]
 
 
+def test_the_limit_of_an_event_is_the_depth_at_which_it_comes(deep):
+    deep.define("SMALL", max_q_depth=3, q_depth_high_event="enabled", q_depth_high_limit=80, q_depth_low_limit=50)
+    for _ in range(3):
+        deep.do(Put(q_name="SMALL", data=b"x"))
+    deep.get("SMALL", 2)
+    assert [(each["event"], each["depth"], each["limit"]) for each in deep.events()] == [
+        ("queue_depth_high", 3, 3),
+        ("queue_depth_low", 1, 1),
+    ]
+
+
 def test_high_is_reported_at_its_limit_once_and_enables_low_which_enables_it_again(deep):
     put(deep, 7)
     assert deep.events() == []

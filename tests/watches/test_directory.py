@@ -43,8 +43,12 @@ def taken(watch, longest=LONG):
     return directory.take(watch, directory.look(watch), longest)
 
 
+def settle(records):
+    return directory.settle(records, {"Q": LONG})
+
+
 def finished(watch):
-    return directory.settle(taken(watch).records)
+    return settle(taken(watch).records)
 
 
 def test_a_file_is_moved_to_done_and_its_message_says_where_it_is_and_what_it_holds(watch):
@@ -87,7 +91,7 @@ def test_a_file_that_became_a_link_before_it_was_moved_is_not_followed(watch, tm
     records = taken(watch).records
     path.unlink()
     path.symlink_to(tmp_path / "secret")
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert (found.data, found.stays) == (None, False)
     assert names_in(watch.done) == []
 
@@ -120,14 +124,14 @@ def test_a_name_that_is_not_utf_8_stands_in_base64_too(watch):
 def test_after_a_crash_before_the_move_the_file_is_moved(watch):
     put_file(watch, "a")
     records = [decode(encode(each)) for each in taken(watch).records]
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert found.data
 
 
 def test_after_a_crash_behind_the_move_the_same_message_comes_of_the_moved_file(watch):
     put_file(watch, "a")
     records = taken(watch).records
-    first, second = directory.settle(records), directory.settle(records)
+    first, second = settle(records), settle(records)
     assert first == second
     assert first[0].data
 
@@ -136,7 +140,7 @@ def test_a_file_that_was_changed_after_it_was_recorded_is_taken_anew(watch):
     put_file(watch, "a")
     records = taken(watch).records
     put_file(watch, "a", b"longer than before")
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert (found.data, found.stays) == (None, False)
     (found,) = finished(watch)
     assert json.loads(found.data)["size"] == len(b"longer than before")
@@ -146,7 +150,7 @@ def test_a_file_that_has_gone_has_no_message(watch):
     path = put_file(watch, "a")
     records = taken(watch).records
     path.unlink()
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert (found.data, found.stays) == (None, False)
 
 
@@ -154,7 +158,7 @@ def test_a_foreign_file_in_done_is_neither_overwritten_nor_sent(watch):
     put_file(watch, "a", b"mine")
     records = taken(watch).records
     Path(watch.done, "a").write_bytes(b"foreign")
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert (found.data, found.stays) == (None, False)
     (found,) = finished(watch)
     assert json.loads(found.data)["size"] == 4
@@ -168,8 +172,8 @@ def test_two_watches_with_one_done_directory_overwrite_nothing(tmp_path):
         watches.append(definition(tmp_path / name, name=name, done=str(tmp_path / "done")))
         put_file(watches[-1], "a", name.encode())
     first, second = (taken(each).records for each in watches)
-    (of_first,) = directory.settle(first)
-    (of_second,) = directory.settle(second)
+    (of_first,) = settle(first)
+    (of_second,) = settle(second)
     assert of_first.data
     assert of_second.data is None
     (again,) = finished(watches[1])
@@ -193,7 +197,7 @@ def test_a_missing_done_is_made_for_new_files_and_never_for_recorded_ones(watch)
     records = taken(watch).records
     assert Path(watch.done).is_dir()
     Path(watch.done).rmdir()
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert found.stays
     assert "done" in found.problem
     assert names_in(watch.directory) == ["a"]
@@ -235,7 +239,7 @@ def test_a_link_in_place_of_done_leads_no_file_elsewhere(tmp_path, done):
     with suppress(OSError):
         link.rmdir()
     (place / "away").rename(link)
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert found.stays
     assert "symbolic link" in found.problem
     assert (names_in(elsewhere), names_in(elsewhere / "done")) == (["done"], [])
@@ -265,9 +269,9 @@ def test_a_missing_directory_keeps_the_records(watch):
     put_file(watch, "a")
     records = taken(watch).records
     Path(watch.directory).rename(f"{watch.directory}.away")
-    assert all(each.stays for each in directory.settle(records))
+    assert all(each.stays for each in settle(records))
     Path(f"{watch.directory}.away").rename(watch.directory)
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert found.data
 
 
@@ -319,11 +323,33 @@ def test_a_file_that_is_written_to_while_it_is_read_keeps_its_record(watch, monk
         return real(file, name)
 
     monkeypatch.setattr(directory.hashlib, "file_digest", written_to)
-    (found,) = directory.settle(records)
-    assert found.stays
+    (found,) = settle(records)
+    assert (found.stays, found.is_alone, found.problem) == (True, True, "it is being written to")
     monkeypatch.setattr(directory.hashlib, "file_digest", real)
-    (found,) = directory.settle(records)
+    (found,) = settle(records)
     assert json.loads(found.data)["size"] == len(b"datamore")
+
+
+def test_of_a_file_that_grows_without_an_end_no_more_than_a_message_is_read(tmp_path, watch, monkeypatch):
+    body = definition(tmp_path / "in", content="body")
+    put_file(body, "a")
+    put_file(body, "b")
+    records = taken(body).records
+    grown, other = (os.fsdecode(record.name) for record in records)
+    grows = iter([True])
+    status = os.fstat
+
+    def before_it_grows(descriptor):
+        found = status(descriptor)
+        if stat.S_ISREG(found.st_mode) and next(grows, False):
+            os.truncate(Path(body.done, grown), 1 << 34)
+        return found
+
+    monkeypatch.setattr(directory.os, "fstat", before_it_grows)
+    found = {os.fsdecode(each.record.name): each for each in settle(records)}
+    assert (found[grown].problem, found[grown].is_alone, found[other].data) == ("it is being written to", True, b"data")
+    found = {os.fsdecode(each.record.name): each for each in settle(records)}
+    assert found[grown].problem == f"its {1 << 34} bytes are more than the {LONG} of a message"
 
 
 @pytest.mark.parametrize("name", [b"", b".", b"..", b"a/b", b"a\0b"])

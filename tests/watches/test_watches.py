@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -117,11 +118,37 @@ def test_a_file_that_has_grown_too_long_for_a_message_on_its_way_hinders_no_othe
     it.alter("Q", "QLOCAL", inhibit_put="allowed")
     it.put_file("short", b"short")
     until(lambda: it.bodies() == [b"short"])
-    state = it.until_hindered("done/long: MQRC_MSG_TOO_BIG_FOR_Q")
+    state = it.until_hindered("done/long: its 1001 bytes are more than the 1000 of a message")
     assert state["files_taken"] == 1
     it.alter("Q", "QLOCAL", max_msg_length=2000)
     until(lambda: it.bodies() == [b"short", b"x" * 1001])
     it.until_state(files_taken=0, problem="")
+
+
+def test_a_file_that_is_written_to_all_the_time_waits_alone(watched):
+    it = watched()
+    it.alter("Q", "QLOCAL", inhibit_put="inhibited")
+    it.put_file("endless")
+    it.until_state(files_taken=1)
+    ends = threading.Event()
+
+    def write():
+        with (it.directory / "done" / "endless").open("ab", buffering=0) as file:
+            file.write(b"x" * (64 << 20))  # read for so long that it changes meanwhile
+            while not ends.wait(0.001):
+                file.write(b"x")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        it.until_hindered("done/endless: it is being written to")
+        it.alter("Q", "QLOCAL", inhibit_put="allowed")
+        it.put_file("other")
+        until(lambda: it.names() == ["other"])
+    finally:
+        ends.set()
+        writer.join()
+    assert it.until_delivered(2) == ["other", "endless"]
 
 
 def test_a_paused_watch_leaves_files_where_they_are(watched):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ SMTP_PORT = 25
 @click.option("--from", "sender", metavar="ADDRESS", help="The sender of the mail.  [default: trigmon@HOST]")
 @click.option("--user", default="", help="The user at the mail server; the password is the secret.")
 @click.option("--webhook", metavar="URL", help="Post one JSON object to this address.")
+@click.option("--webhook-secret", default="", metavar="NAME", help="As --webhook, with the address in this file.")
 @click.option("--command", "program", metavar="WORDS", help="Start this command with the text on its standard input.")
 @click.option("--json", "as_json", is_flag=True, help="The command gets the JSON object instead of the text.")
 @click.option("--secret", default="", metavar="NAME", help="A file in $CREDENTIALS_DIRECTORY: the password, or token.")
@@ -44,6 +46,7 @@ def notify(
     sender: str | None,
     user: str,
     webhook: str | None,
+    webhook_secret: str,
     program: str | None,
     as_json: bool,
     secret: str,
@@ -61,14 +64,15 @@ def notify(
     from trigmon.notifier.channels import PartlySentError, SendError
     from trigmon.notifier.notifier import notify as send
 
-    given = [way for way in (smtp, webhook, program) if way]
+    given = [way for way in (smtp, webhook, webhook_secret, program) if way]
     if len(given) != 1:
-        raise click.UsageError("give one of --smtp, --webhook and --command")
+        raise click.UsageError("give one of --smtp, --webhook, --webhook-secret and --command")
     if bool(smtp) != bool(to):
         raise click.UsageError("--smtp needs --to, and --to needs --smtp")
     started = triggered()
     q_name = queue or (started.q_name if started else EVENT_QUEUE)
-    channel = _channel(smtp, to, sender, user, webhook, program, as_json, _value(secret))
+    address = webhook or _value("--webhook-secret", webhook_secret)
+    channel = _channel(smtp, to, sender, user, address, program, as_json, _value("--secret", secret))
     try:
         with invocation().connected() as qm:
             sent = send(qm, q_name, channel, collect_s=collect, process_name=started.process_name if started else "")
@@ -86,7 +90,7 @@ def _channel(
     to: tuple[str, ...],
     sender: str | None,
     user: str,
-    webhook: str | None,
+    webhook: str,
     program: str | None,
     as_json: bool,
     secret: str,
@@ -96,14 +100,12 @@ def _channel(
     from trigmon.notifier.channels import Command, Mail, WebHook
 
     if smtp:
-        host, _, port = smtp.partition(":")
-        if port and not port.isdecimal():
-            raise click.UsageError(f"--smtp {smtp}: the port is a number")
-        return Mail(host, int(port or SMTP_PORT), sender or f"trigmon@{socket.getfqdn()}", to, user, secret)
-    if webhook:
+        host, port = _host_and_port(smtp)
+        return Mail(host, port, sender or f"trigmon@{socket.getfqdn()}", to, user, secret)
+    if program is None:
         return WebHook(webhook, secret)
     try:
-        words = shlex.split(program or "")
+        words = shlex.split(program)
     except ValueError as error:
         raise click.UsageError(f"--command: {error}") from None
     if not words:
@@ -111,11 +113,22 @@ def _channel(
     return Command(words, as_json)
 
 
-def _value(name: str) -> str:
+def _host_and_port(smtp: str) -> tuple[str, int]:
+    """Returns both of HOST, HOST:PORT or, for an address with colons, [HOST]:PORT."""
+    match = re.fullmatch(r"(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:]+))(?::(?P<port>.*))?", smtp)
+    if match is None:
+        raise click.UsageError(f"--smtp {smtp}: give HOST, HOST:PORT, or [ADDRESS]:PORT for an IPv6 address")
+    port = match["port"] or str(SMTP_PORT)
+    if not port.isdecimal():
+        raise click.UsageError(f"--smtp {smtp}: the port is a number")
+    return match["v6"] or match["host"], int(port)
+
+
+def _value(option: str, name: str) -> str:
     """Returns the content of the secret's file, without the line's end; "" where none is named."""
     if not name:
         return ""
     directory = os.environ.get("CREDENTIALS_DIRECTORY")
     if not directory:
-        raise click.UsageError(f"--secret {name}: CREDENTIALS_DIRECTORY is not set; the process names it in SECRETS")
+        raise click.UsageError(f"{option} {name}: CREDENTIALS_DIRECTORY is not set; the process names it in SECRETS")
     return (Path(directory) / name).read_text().strip()

@@ -104,8 +104,8 @@ class WebHook(msgspec.Struct, frozen=True):
         headers = {"Content-Type": "application/json", "Idempotency-Key": notification.key}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        if urlsplit(self.url).scheme not in ("http", "https"):
-            raise SendError(f"--webhook {self.url}: an address begins with http:// or https://")
+        if urlsplit(self.url).scheme not in ("http", "https"):  # the address is not named: it may be a secret
+            raise SendError("the address of the web hook does not begin with http:// or https://")
         request = urllib.request.Request(self.url, notification.json, headers, method="POST")  # noqa: S310 - checked above
         where = urlsplit(self.url).hostname
         try:
@@ -113,7 +113,9 @@ class WebHook(msgspec.Struct, frozen=True):
                 answer.read(1)
         except urllib.error.HTTPError as error:
             raise SendError(f"web hook at {where}: status {error.code}"[:LONGEST_ERROR]) from error
-        except (OSError, ValueError, http.client.HTTPException) as error:
+        except (ValueError, http.client.InvalidURL):
+            raise SendError(f"web hook at {where}: its address or token has characters that are not allowed") from None
+        except (OSError, http.client.HTTPException) as error:
             raise SendError(f"web hook at {where}: {error}"[:LONGEST_ERROR]) from error
 
 

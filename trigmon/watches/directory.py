@@ -14,9 +14,10 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
+from typing import IO
 
 import msgspec
 
@@ -47,13 +48,14 @@ class Settled(msgspec.Struct):
     """What became of a recorded file.
 
     ``data`` is its message, None where it has none: the file has gone, or has stayed where it was and is taken anew.
-    ``stays``: it cannot be read now, and its record stays.
+    ``stays``: it cannot be read now, and its record stays; ``is_alone``: no other file is hindered by what hinders it.
     """
 
     record: FileRecord
     data: bytes | None = None
     problem: str = ""
     stays: bool = False
+    is_alone: bool = False
 
 
 def look(watch: WatchDefinition) -> list[SeenFile]:
@@ -98,7 +100,7 @@ def take(watch: WatchDefinition, files: Iterable[SeenFile], longest: int) -> Tak
             try:
                 if length > longest:
                     _put_aside(here, file.name, watch)
-                    taken.failed[file.name] = f"its {length} bytes are more than the {longest} of a message"
+                    taken.failed[file.name] = _too_long(length, longest)
                     continue
                 os.close(os.open(file.name, _FILE, dir_fd=here))
             except FileNotFoundError:
@@ -113,9 +115,10 @@ def take(watch: WatchDefinition, files: Iterable[SeenFile], longest: int) -> Tak
     return taken
 
 
-def settle(records: Sequence[FileRecord]) -> list[Settled]:
+def settle(records: Sequence[FileRecord], longest: Mapping[str, int]) -> list[Settled]:
     """Moves recorded files, unless they were moved before, and returns their messages, the oldest file first.
 
+    ``longest`` has the most bytes of a message of each queue that gets the content of files.
     The moves are on disk when it returns. No directory is made here: where one is missing a file system may not be
     mounted, and what was moved may be there again.
     """
@@ -127,7 +130,7 @@ def settle(records: Sequence[FileRecord]) -> list[Settled]:
                 moved = [_moved(record, here, there) for record in of_both]
                 os.fsync(there)
                 os.fsync(here)
-                found += [_read(each, there) for each in moved]
+                found += [_read(each, there, longest) for each in moved]
         except OSError as error:
             found += [Settled(record, problem=sentence(error), stays=True) for record in of_both]
     return sorted(found, key=lambda each: each.record.order)
@@ -159,30 +162,45 @@ def _moved(record: FileRecord, here: int, there: int) -> Settled:
     return Settled(record, data=b"")
 
 
-def _read(settled: Settled, there: int) -> Settled:
+def _read(settled: Settled, there: int, longest: Mapping[str, int]) -> Settled:
     """Returns a moved file with its message."""
     record = settled.record
     if settled.data is None:
         return settled
     try:
         descriptor = os.open(record.done_name, _FILE, dir_fd=there)
+        with os.fdopen(descriptor, "rb") as file:
+            return _with_message(record, file, longest)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ELOOP):  # somebody has taken it away already
             return Settled(record, problem=f"{record.path} has gone before its message was put")
-        return Settled(record, problem=f"{record.path}: {error.strerror}", stays=True)
-    with os.fdopen(descriptor, "rb") as file:
-        before = os.fstat(descriptor)
-        if not stat.S_ISREG(before.st_mode):
-            return Settled(record, problem=f"{record.path} is no file any more")
-        if record.content == BODY:
-            data = file.read()
-        else:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            data = reference(record, before.st_size, before.st_mtime_ns, sha256)
-        after = os.fstat(descriptor)
+        return _alone(record, str(error.strerror))
+
+
+def _with_message(record: FileRecord, file: IO[bytes], longest: Mapping[str, int]) -> Settled:
+    """Returns an opened file with its message. Raises OSError."""
+    before = os.fstat(file.fileno())
+    if not stat.S_ISREG(before.st_mode):
+        return Settled(record, problem=f"{record.path} is no file any more")
+    if record.content == BODY:
+        if before.st_size > (most := longest[record.q_name]):
+            return _alone(record, _too_long(before.st_size, most))
+        data = file.read(before.st_size + 1)  # who has it open may write without an end
+    else:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        data = reference(record, before.st_size, before.st_mtime_ns, sha256)
+    after = os.fstat(file.fileno())
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        return Settled(record, problem=f"{record.path} is being written to", stays=True)
+        return _alone(record, "it is being written to")
     return Settled(record, data=data)
+
+
+def _alone(record: FileRecord, problem: str) -> Settled:
+    return Settled(record, problem=problem, stays=True, is_alone=True)
+
+
+def _too_long(length: int, longest: int) -> str:
+    return f"its {length} bytes are more than the {longest} of a message"
 
 
 @contextmanager

@@ -172,9 +172,12 @@ class Watch:
         self._taken = len(records)
         if not records:
             return ""
-        settled: list[Settled] = await self._at_files("settle", directory.settle, records)
+        q_names = {record.q_name for record in records if record.content == BODY}
+        longest = {q_name: await self._around.call(self._around.records.longest, q_name) for q_name in q_names}
+        settled: list[Settled] = await self._at_files("settle", directory.settle, records, longest)
         ready = [each for each in settled if not each.stays]
-        problem = next((each.problem for each in settled if each.stays), "")
+        self._left |= {each.record.path: each.problem for each in settled if each.is_alone}
+        problem = next((each.problem for each in settled if each.stays and not each.is_alone), "")
         refused = await self._around.call(self._around.records.finish, ready)
         for each in ready:
             if (error := refused.get(each.record.correl_id)) is not None and error.reason in OF_ONE_MESSAGE:

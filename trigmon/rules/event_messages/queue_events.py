@@ -103,5 +103,7 @@ def _happened(call: ReportQueueEvent, queue: QueueFacts) -> Happened:
     percent = {HIGH: definition.q_depth_high_limit, LOW: definition.q_depth_low_limit, FULL: 100}[call.event]
     word = {HIGH: "QDEPTHHI", LOW: "QDEPTHLO", FULL: "MAXDEPTH"}[call.event]
     text = f"queue {name} has {depth} of at most {most} messages ({word}, {percent} %)"
-    fields = {"q_name": name, "depth": depth, "max_depth": most, "limit": percent * most // 100}
+    # The depth at which the event comes: a high one at the first that is not below, a low one at the last not above.
+    limit = percent * most // 100 if call.event == LOW else -(-percent * most // 100)
+    fields = {"q_name": name, "depth": depth, "max_depth": most, "limit": limit}
     return Happened(call.event, text, fields | figures)
