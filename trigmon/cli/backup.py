@@ -85,29 +85,24 @@ def restore(
     from trigmon.store.sqlite.journal_archive import last_turn
     from trigmon.store.sqlite.store import FILE_NAME
 
-    bring_forward = _bring_forward(journal, until_ms, accept_damage=accept_damage)
     settings = invocation().settings(**{"qmgr__name": name} if name else {}, qmgr__data=data)
     target = settings.qmgr.name
     path = settings.qmgr.directory / FILE_NAME
     act_as_owner(path.parent)
     archive = settings.store.journal_archive
-    remedies = _remedies(target)
-    try:
-        with _bar(file, "restoring") as progress:
-            note = restoration.restore(
-                file,
-                path,
-                target,
-                output.note,
-                may_rename=name is not None,
-                replace=replace,
-                accept_damage=accept_damage,
-                progress=progress,
-                bring_forward=bring_forward,
-                behind=last_turn(Path(archive)) if archive else 0,
-            )
-    except tuple(remedies) as error:
-        raise click.ClickException(f"{error}: {remedies[type(error)]}") from None
+    with _remedies(target), _bar(file, "restoring") as progress:
+        note = restoration.restore(
+            file,
+            path,
+            target,
+            output.note,
+            may_rename=name is not None,
+            replace=replace,
+            accept_damage=accept_damage,
+            progress=progress,
+            bring_forward=_bring_forward(journal, until_ms, accept_damage=accept_damage),
+            behind=last_turn(Path(archive)) if archive else 0,
+        )
     if archive:
         output.note("make a backup when it runs: no older one leads to what comes from then on")
     shown = {"q_mgr_name": target, "backup_of": note.q_mgr_name, "made_ms": note.made_ms, "directory": str(path.parent)}
@@ -134,14 +129,15 @@ def _bring_forward(
     return partial(Until(journal, until_ms).bring, tell=output.note)
 
 
-def _remedies(target: str) -> dict[type[Exception], str]:
-    """Returns what to do about each error of a restore as this queue manager."""
+@contextmanager
+def _remedies(target: str) -> Iterator[None]:
+    """Says what to do about each error of a restore as this queue manager. Raises ClickException."""
     from trigmon.store.port import AnothersStore, DirectoryInUse, StoreBroken, UnsupportedVersion
     from trigmon.store.sqlite.archived_turns import ArchiveError
     from trigmon.store.sqlite.backup_file import BackupError
     from trigmon.store.sqlite.restoration import StoreExistsError
 
-    return {
+    remedies = {
         StoreExistsError: "--replace keeps it beside the restored one",
         DirectoryInUse: "stop the queue manager, and its socket unit, first",
         AnothersStore: f"give --as {target}, or name the other with --qmgr",
@@ -150,6 +146,10 @@ def _remedies(target: str) -> dict[type[Exception], str]:
         UnsupportedVersion: "nothing was changed",
         ArchiveError: "nothing was changed",
     }
+    try:
+        yield
+    except tuple(remedies) as error:
+        raise click.ClickException(f"{error}: {remedies[type(error)]}") from None
 
 
 def _write(qm: Connection, file: IO[bytes]) -> BackupNote:

@@ -16,8 +16,8 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedReader
 from itertools import groupby
-from typing import IO
 
 import msgspec
 
@@ -177,7 +177,7 @@ def _read(settled: Settled, there: int, longest: Mapping[str, int]) -> Settled:
         return _alone(record, str(error.strerror))
 
 
-def _with_message(record: FileRecord, file: IO[bytes], longest: Mapping[str, int]) -> Settled:
+def _with_message(record: FileRecord, file: BufferedReader, longest: Mapping[str, int]) -> Settled:
     """Returns an opened file with its message. Raises OSError."""
     before = os.fstat(file.fileno())
     if not stat.S_ISREG(before.st_mode):
