@@ -48,12 +48,21 @@ def cpu_seconds(root: int) -> float:
 
 @contextlib.contextmanager
 def sigterm_held_back() -> Iterator[None]:
-    """Delivers no SIGTERM meanwhile: a fork ignores what a handler raises within it, and the command would go on."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    """Lets a SIGTERM act afterwards: a fork ignores what a handler raises within it, and the command would go on.
+
+    The mask is for the child, which inherits it. In this process a thread of a library may take the signal all the
+    same.
+    """
+    came: list[int] = []
+    handler = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGTERM, handler)
+        if came:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def end_with_parent(parent: int) -> None:
