@@ -108,7 +108,7 @@ def _old_neighbours(patches: Patches) -> None:
         initiation = next((q for q in facts.world.queues if q.definition.name == old.initiation_q_name), None)
         return Neighbour(queue, process, initiation)
 
-    patches.setattr(define, "_neighbour", neighbour)
+    patches.setattr(define, "neighbour", neighbour)
 
 
 def _gets_for_puts(patches: Patches) -> None:

@@ -45,8 +45,8 @@ def _at_release(patches: Patches) -> None:
     """A trigger message of a unit of work stamps its queue when the unit ends."""
 
     def not_in_units(trigger):
-        def spoiled(situation, q_mgr_name, ids, unit_id=0, placed=0):
-            found = trigger(situation, q_mgr_name, ids, unit_id, placed)
+        def spoiled(situation, q_mgr_name, ids, unit_id=0, *rest, **named):
+            found = trigger(situation, q_mgr_name, ids, unit_id, *rest, **named)
             return without(found, StampTrigger) if unit_id else found
 
         return spoiled
