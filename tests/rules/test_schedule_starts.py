@@ -20,7 +20,6 @@ from tests.rules.schedules import (
     started,
     with_schedule,
 )
-from trigmon.console.schedule_text import is_failing
 from trigmon.mq.calls import (
     Alter,
     Define,
@@ -36,7 +35,8 @@ from trigmon.mq.calls import (
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor
 from trigmon.mq.enums import OpenOption, Persistence
 from trigmon.mq.errors import CommandFailed, UnknownObjectName
-from trigmon.rules.runs.run_ledger import cause_of
+from trigmon.mq.run import NO_RUN
+from trigmon.rules.runs.run_ledger import cause_of, descriptor_of
 from trigmon.schedules import moments
 from trigmon.simulate.in_process import InProcess
 from trigmon.testing import INITIATION_Q, InMemory
@@ -197,7 +197,7 @@ def test_a_moment_that_started_nothing_needs_attention_until_one_starts():
         mq.mqsc("DELETE PROCESS(P)")
         mq.advance(HOUR)
         assert needs_attention(mq) == [("not_started", "S")]
-        assert is_failing(row(mq))
+        assert row(mq)["not_started"]
         mq.mqsc("DEFINE PROCESS(P) APPLICID('python total.py')")
         mq.advance(HOUR)
         assert needs_attention(mq) == []
@@ -314,6 +314,16 @@ def test_a_full_initiation_queue_leaves_a_dead_letter_that_outlives_a_restart_an
         assert cause_of(dead) == cause_of(returned)
         told = {"occasion": "S", "triggered_ms": moment_ms, "schedule": "S", "moment_ms": moment_ms}
         assert told.items() <= cause_of(returned).items()
+
+
+@pytest.mark.parametrize("repeats", ["", "r1"])
+@pytest.mark.parametrize(("schedule", "moment_ms"), [("", 0), ("S", 5 * HOUR)])
+def test_a_descriptor_made_from_a_record_says_what_the_run_repeats_and_which_moment_it_is_of(
+    repeats, schedule, moment_ms
+):
+    run = NO_RUN.changed(occasion="S", schedule=schedule, moment_ms=moment_ms)
+    cause = cause_of(descriptor_of(run, repeats, "QM1", bytes(24), 7))
+    assert (cause["repeats"], cause.get("schedule", ""), cause.get("moment_ms", 0)) == (repeats, schedule, moment_ms)
 
 
 def test_the_dead_letter_of_any_other_occasion_is_not_persistent_and_keeps_the_traceparent_of_the_put():

@@ -1,4 +1,4 @@
-"""Whoever is killed, and whenever: each file becomes one message and lies in done."""
+"""Each file becomes one message and lies in done, whichever process is killed, and at whichever moment."""
 
 import random
 import time

@@ -28,12 +28,12 @@ def list_(pattern: str) -> None:
     """
     from trigmon.cli import output
     from trigmon.cli.objects import rows
-    from trigmon.console.schedule_text import is_failing, with_next
+    from trigmon.console.schedule_text import with_next
 
     with invocation().connected() as qm:
         found = [with_next(row, _now_ms()) for row in rows(qm, "SCHEDULE", pattern)]
     columns = ["name", "when", "starts", "next_time", "last_moment_time", "outcome", "paused"]
-    if not output.listing(found, columns, is_failing):
+    if not output.listing(found, columns, lambda row: row["not_started"]):
         output.note("there is no schedule" if pattern == "*" else f"no schedule is named {pattern}")
 
 

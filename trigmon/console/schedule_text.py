@@ -35,12 +35,6 @@ def with_next(row: Row, wall_ms: int) -> dict[str, Any]:
     }
 
 
-def is_failing(row: Row) -> bool:
-    """Returns whether the last moment was to start something and a condition did not hold (S: it was not to)."""
-    conditions, found, _ = str(row["why_not"]).partition(" not hold: ")
-    return bool(row["last_moment_ms"]) and bool(found) and "S" not in conditions.replace(",", " ").split()
-
-
 def when(schedule: Schedule) -> str:
     """Returns which moments a schedule has: its crontab line and zone, or its interval."""
     if schedule.cron:

@@ -76,14 +76,17 @@ class ScheduleTimes:
 
     def _settled_ms(self, schedule: Schedule) -> int:
         """Returns the wall clock's time up to which no moment is the schedule's any more."""
-        ahead_ms = self._manager.clock.wall() - self._manager.clock.now()
-        from_ms = schedule.from_ms or max(schedule.timed_ms, schedule.created_ms) + ahead_ms
+        from_ms = schedule.from_ms or max(schedule.timed_ms, schedule.created_ms) + self._ahead_ms()
         return max(schedule.last_moment_ms, from_ms)
+
+    def _ahead_ms(self) -> int:
+        """Returns by how much the wall clock is ahead of the queue manager's own time."""
+        return self._manager.clock.wall() - self._manager.clock.now()
 
     def due_ms(self) -> int | None:
         """Returns when the next moment comes, by the queue manager's own time; None: there is none."""
         self._take_changes()
-        ahead_ms = self._manager.clock.wall() - self._manager.clock.now()
+        ahead_ms = self._ahead_ms()
         times = (max(moment - ahead_ms, self._not_before.get(name, 0)) for name, moment in self._next.items())
         return min(times, default=None)
 

@@ -30,6 +30,7 @@ from trigmon.rules.model.internal_calls import NewestMessage
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.model.schedule_facts import is_lost
 from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.objects.inquire_set import shown
 from trigmon.rules.reservations.display_reservations import rows as reserved_rows
@@ -52,7 +53,7 @@ def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: i
     limit = max(1, min(call.limit, SLICE))
     behind = nsmallest(limit + 1, objects, key=itemgetter(0))
     rows = [
-        {**shown(kind, definition, queue), **_paused(kind, definition, facts)}
+        {**shown(kind, definition, queue), **_state(kind, definition, facts)}
         for _, kind, definition, queue in behind[:limit]
     ]
     return Decision(Listing(rows=rows, more=len(behind) > limit))
@@ -83,15 +84,19 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
         yield from ((definition.name, kind, definition, None) for definition in definitions)
 
 
-def _paused(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, Any]:
-    """Returns the pause of what this queue triggers, or of the object itself, for a person; blank for none."""
+def _state(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, Any]:
+    """Returns how an object is: its pause, or that of what it triggers, for a person.
+
+    ``not_started``: the last moment of a schedule was to start something and could not.
+    """
     if kind is ObjectType.QLOCAL:
         return shown_pauses(facts, definition.name, definition.process_name)
     if kind is ObjectType.PROCESS:
         return shown_pauses(facts, None, definition.name)
-    if kind in OUR_KINDS:
-        return {"paused": itself_paused(kind.name.lower(), definition.name, facts)}
-    return {}
+    if kind not in OUR_KINDS:
+        return {}
+    state: dict[str, Any] = {"paused": itself_paused(kind.name.lower(), definition.name, facts)}
+    return state | {"not_started": is_lost(definition)} if kind is ObjectType.SCHEDULE else state
 
 
 def decide_display_handles(

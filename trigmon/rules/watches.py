@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from trigmon.mq.calls import ReportWatches, WatchState
+from trigmon.mq.quantities import counted
 from trigmon.mq.replies import Done
 from trigmon.rules.attention import Attention
 from trigmon.rules.model.decision import Decision, Ids
@@ -57,13 +58,9 @@ def attention_of_watches(facts: WorldFacts, manager: ManagerState) -> Iterator[A
     for state in reported.values():
         remedy = f"trigmon watch show {state.name}"
         if state.problem:
-            waits = f"; {_files(state.files_taken)} on the way" if state.files_taken else ""
+            waits = f"; {counted(state.files_taken, 'file')} on the way" if state.files_taken else ""
             text = f"{state.problem}{waits}"
             yield Attention("watch", state.name, text, remedy, state.problem_since_ms, what="watch")
         if state.files_failed:
-            text = f"{_files(state.files_failed)} in its directory FAILED"
+            text = f"{counted(state.files_failed, 'file')} in its directory FAILED"
             yield Attention("bad_files", state.name, text, f"{remedy}; then move or remove them", what="watch")
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'' if count == 1 else 's'}"

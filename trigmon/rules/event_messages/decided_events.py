@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, FORMAT_TRIGGER, unpack_dlh, unpack_tm
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.event_kinds import EVENT_QUEUES
+from trigmon.mq.quantities import counted
 from trigmon.mq.run import Ending
 from trigmon.rules.attention import last_line
 from trigmon.rules.dead_letters.manage import dead_message, name_of
@@ -142,7 +143,7 @@ def _is_of_event_queue(change: AddMessage) -> bool:
 def _poison_moved(event: e.PoisonMoved) -> Iterator[Happened]:
     name = "message_put_aside" if event.to_q_name else "message_discarded"
     went = f"was put on {event.to_q_name}" if event.to_q_name else "was discarded"
-    times = f"{event.backout_count} time{'' if event.backout_count == 1 else 's'}"
+    times = counted(event.backout_count, "time")
     text = f"a message of queue {event.q_name}, backed out {times}, {went}" + (f": {event.why}" if event.why else "")
     fields = {"q_name": event.q_name, "to_q_name": event.to_q_name, "msg_id": event.msg_id.hex()}
     yield Happened(name, text, {**fields, "backout_count": event.backout_count, "why": event.why})

@@ -111,7 +111,7 @@ def _given_up(before: Run, run: Run, facts: RunFacts, now: int, ids: Ids) -> Dec
         initiation_q=run.origin.initiation_q,
         reason=Feedback.APPL_CANNOT_BE_STARTED,
         message=trigger,
-        descriptor=descriptor_of(run, facts.q_mgr.name, ids.msg_id(ids.message()), now),
+        descriptor=descriptor_of(run, run.origin.repeats, facts.q_mgr.name, ids.msg_id(ids.message()), now),
     )
     hindered = _not_placed(dead_letter, facts.dead_letter or facts, now)
     if hindered:

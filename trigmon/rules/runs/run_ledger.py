@@ -38,7 +38,7 @@ from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts
-from trigmon.rules.triggers.effects import MOMENT, REPEATS, of_moment, of_repetition, trigger_descriptor
+from trigmon.rules.triggers.effects import MOMENT, REPEATS, moment_text, of_moment, of_repetition, trigger_descriptor
 
 LARGEST_RECORD = 65_536
 WAITS = "waits for its turn"
@@ -173,13 +173,8 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
         raise CommandFailed(f"RUN({call.run_id}) cannot be repeated: {why}")
     data = pack_tm(as_defined(trigger, facts.process))
     by = who(facts.connection)
-    descriptor = trigger_descriptor(
-        0, facts.q_mgr.name, ids.msg_id(ids.message()), now, run.origin.occasion, run.origin.traceparent
-    )
-    asked = replace(of_repetition(descriptor, call.run_id), user_identifier=by)
-    if run.origin.schedule:  # CorrelId, which names the moment elsewhere, names the run here
-        scheduled = MOMENT + str(run.origin.moment_ms).encode()
-        asked = replace(asked, reply_to_q=run.origin.schedule, appl_identity_data=scheduled.decode())
+    descriptor = descriptor_of(run, call.run_id, facts.q_mgr.name, ids.msg_id(ids.message()), now)
+    asked = replace(descriptor, user_identifier=by)
     delivery = Deliver(q_name=run.origin.initiation_q, descriptor=asked, data=data)
     event = OperatorAsked("run to be repeated", {"run": call.run_id, "by": by})
     return Decision(Done(), internal_calls=[delivery], events=(event,))
@@ -235,13 +230,21 @@ def cause_of(descriptor: MessageDescriptor) -> RunFields:
     return fields
 
 
-def descriptor_of(run: Run, q_mgr_name: str, msg_id: bytes, now: int) -> MessageDescriptor:
-    """Returns the descriptor of a run's trigger message, as far as the record tells it: what cause_of reads."""
+def descriptor_of(run: Run, repeats: str, q_mgr_name: str, msg_id: bytes, now: int) -> MessageDescriptor:
+    """Returns the descriptor of a run's trigger message, as far as the record tells it: what cause_of reads.
+
+    ``repeats``: the run that the trigger message is to repeat; blank for none.
+    """
     origin = run.origin
     descriptor = trigger_descriptor(0, q_mgr_name, msg_id, now, origin.occasion, origin.traceparent)
-    if origin.schedule:
-        return of_moment(descriptor, origin.schedule, origin.moment_ms)
-    return of_repetition(descriptor, origin.repeats) if origin.repeats else descriptor
+    if not repeats:
+        return of_moment(descriptor, origin.schedule, origin.moment_ms) if origin.schedule else descriptor
+    descriptor = of_repetition(descriptor, repeats)
+    if not origin.schedule:
+        return descriptor
+    # CorrelId, which names the moment elsewhere, names the run here.
+    named = moment_text(origin.moment_ms).decode()
+    return replace(descriptor, reply_to_q=origin.schedule, appl_identity_data=named)
 
 
 def runs_limit(call: Runs) -> int:

@@ -100,9 +100,14 @@ def trigger_descriptor(
     )
 
 
+def moment_text(moment_ms: int) -> bytes:
+    """Returns how a trigger message names the moment of its schedule."""
+    return MOMENT + str(moment_ms).encode()
+
+
 def of_moment(descriptor: MessageDescriptor, schedule: str, moment_ms: int) -> MessageDescriptor:
     """Returns the MQMD of a schedule's trigger message. ReplyToQ, which IBM leaves blank here, names the schedule."""
-    return replace(_lasting(descriptor, MOMENT + str(moment_ms).encode()), reply_to_q=schedule)
+    return replace(_lasting(descriptor, moment_text(moment_ms)), reply_to_q=schedule)
 
 
 def of_repetition(descriptor: MessageDescriptor, run_id: str) -> MessageDescriptor:
