@@ -61,6 +61,9 @@ class TestOptions:
             (["--queue", "Q", "--to", "jdbc", "--url", "db", "--table", "t"], "--url: 'db' does not begin with jdbc:"),
             (["--queue", "Q", "--to", "jdbc", "--path", "/x"], "--path means nothing with --to jdbc"),
             (["--queue", "Q", "--table", "t"], "--table means nothing with --to parquet"),
+            (["--queue", "Q", "--merge-schema"], "--merge-schema means nothing with --to parquet"),
+            (["--queue", "Q", "--to", "delta", "--table", "t"], "--table means nothing with --to delta"),
+            (["--queue", "Q", "--to", "iceberg", "--table", "t"], "--to iceberg needs --table, as shop.orders"),
             (["--queue", "Q", "--format", "json"], '--format json needs --schema, as "id bigint, name string"'),
             (["--queue", "Q", "--schema", "a int"], "--schema means nothing with --format raw"),
             (["--queue", "Q", "--format", "json", "--schema", "a int", "--columns", "data"], "--columns means nothing"),
@@ -158,6 +161,23 @@ class TestFiles:
         with pytest.raises(LoadError, match=expected):
             load(spark, planned("--format", "json", *words))
         assert (depth(qm, q_name), qm.reservations(q_name)) == (1, [])
+
+
+class TestLakes:
+    pytestmark = spark_test
+
+    @pytest.mark.parametrize("to", ["delta", "iceberg", "objects"])
+    def test_a_queue_is_moved_into_a_table_of_a_lake_by_options_alone(self, qm, q_name, spark, planned, tmp_path, to):
+        qm.put_many(q_name, [b'{"id": %d}' % n for n in range(7)])
+        where = ["--path", f"{tmp_path}/t"]
+        if to == "iceberg":
+            options = ["type=sql", f"uri=sqlite:///{tmp_path}/c.db", f"warehouse=file://{tmp_path}/t"]
+            where = ["--table", "shop.orders", *(word for option in options for word in ("--option", option))]
+        columns = ["--format", "json", "--schema", "id bigint"]
+        plan = planned("--to", to, *where, *columns, "--batch", "5", "--merge-schema")
+        assert load(spark, plan).rows == 7
+        found = [pyarrow.parquet.read_table(path)["id"].to_pylist() for path in (tmp_path / "t").rglob("*.parquet")]
+        assert sorted(id_ for ids in found for id_ in ids) == list(range(7))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
 - ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`); a
   table of a database is another such sink (:mod:`trigmon.spark.jdbc_table`);
+- :mod:`trigmon.spark.sinks`: Delta and Iceberg tables, and Parquet on object stores;
 - :mod:`trigmon.spark.load` is a job without code: it moves a queue into Parquet, JSON or a database.
 """
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trigmon.spark.file_table import refuse_batch, write_batch
 from trigmon.spark.queue_batches import Batch, Batches, Rejected, batches
+from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,36 +37,42 @@ def drain(
     each: Callable[[DataFrame, Batch], Any] | None = None,
     *,
     table: str | Path | None = None,
+    to: Sink | None = None,
     stream: Callable[[DataFrame], DataStreamWriter] | None = None,
     checkpoint: str | Path | None = None,
     transform: Callable[[DataFrame], DataFrame] | None = None,
     progress: Callable[[Batch], Any] | None = None,
     **of: Any,
 ) -> Drained:
-    """Drains a queue, batch by batch: into a Parquet ``table``, by ``each(frame, batch)``, or by a ``stream``.
+    """Drains a queue into a Parquet ``table``, ``to`` a sink, by ``each(frame, batch)``, by a ``stream``.
 
     Into ``table`` it is exactly once: a batch is written once wherever the job is killed
-    (:mod:`trigmon.spark.file_table`), in a directory of its own. With ``each`` it is exactly once if the sink takes a
-    ``batch.id`` once; ``each`` must have written all of the batch when it returns, and nothing when it raises.
-    ``stream`` returns the writer of a streaming frame: ``lambda rows: rows.writeStream.format("delta")``. It needs a
-    ``checkpoint`` of this query alone, and is exactly once if Spark's sink is, as files, Delta and queues are.
+    (:mod:`trigmon.spark.file_table`), in a directory of its own. So it is with ``to``, a sink of
+    :mod:`trigmon.spark.sinks`: a Delta or Iceberg table, or Parquet on an object store. With ``each`` it is exactly
+    once if the sink takes a ``batch.id`` once; ``each`` must have written all of the batch when it returns, and nothing
+    when it raises. ``stream`` returns the writer of a streaming frame, as
+    ``lambda rows: rows.writeStream.format("delta")``. It needs a ``checkpoint`` of this query alone, and is exactly
+    once if Spark's sink is, as files, Delta and queues are.
     ``transform`` turns the messages into the frame to write. ``progress`` is called after each batch, in place of the
     progress line on a terminal. The other arguments are those of :func:`~trigmon.spark.queue_batches.batches`:
     ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``,
     ``options``, ``schema``.
 
     Messages that make batches fail are found by halving and set aside on the backout queue. So are messages that kill
-    the job, with ``table``, and with ``each`` where ``refuse`` is given (:mod:`trigmon.spark.queue_batches`). Raises
-    the error of the last attempt when nothing succeeds, and MQError.
+    the job, with ``table`` and ``to``, and with ``each`` where ``refuse`` is given
+    (:mod:`trigmon.spark.queue_batches`). Raises the error of the last attempt when nothing succeeds, and MQError.
     """
-    if sum(way is not None for way in (each, table, stream)) != 1:
-        raise TypeError("drain takes either each, a function, or table, a directory, or stream, a function")
+    if sum(way is not None for way in (each, table, to, stream)) != 1:
+        raise TypeError("drain takes either each, a function, or table, a directory, to, a sink, or stream, a function")
     if (stream is None) != (checkpoint is None):
         raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
-    if "refuse" in of and each is None:
-        raise TypeError("refuse goes with each: a table does not need it, and a stream's batches cannot be divided")
+    if of.get("refuse") is not None and each is None:
+        raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
     if table is not None:
         of["refuse"] = partial(refuse_batch, table)
+    if to is not None:
+        to.check()
+        of["sink"] = to
     began = time.monotonic()
     opened: AbstractContextManager[Batches] = batches(spark, **{"shows_progress": progress is None, **of})
     with opened as waiting:
@@ -78,6 +85,8 @@ def drain(
                     frame = transform(batch.frame) if transform else batch.frame
                     if table is not None:
                         write_batch(frame, table, batch.id)
+                    elif to is not None:
+                        to.write(frame, batch.name)
                     elif each is not None:
                         each(frame, batch)
                 if batch.settled and progress:

@@ -19,9 +19,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trigmon.spark.sinks.sink import BatchRefusedError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+__all__ = ["BatchRefusedError", "batch_of", "publish", "refuse_batch", "staging_of", "write_batch"]
 _REFUSED = "_refused"
 """The name of the mark. Spark ignores files whose name begins with an underscore."""
 
@@ -35,10 +38,6 @@ def staging_of(table: str | Path) -> Path:
 def batch_of(table: str | Path, name: str) -> Path:
     """Returns the directory of a batch in its table, a partition as Spark reads them."""
     return Path(table) / f"batch={name}"
-
-
-class BatchRefusedError(RuntimeError):
-    """A batch that the table never takes, by :func:`refuse_batch`. The text names it."""
 
 
 def refuse_batch(table: str | Path, name: str) -> bool:

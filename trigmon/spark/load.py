@@ -3,10 +3,12 @@
     spark-submit queue_load.py --queue ORDERS --to parquet --path /data/orders
     spark-submit queue_load.py --queue ORDERS --to json --path /data/orders --format json --schema "id int, name string"
     spark-submit queue_load.py --queue ORDERS --to jdbc --url jdbc:postgresql://db/shop --table orders --format text
+    spark-submit queue_load.py --queue ORDERS --to delta --path s3://lake/orders --option aws_region=eu-central-1
 
 ``process_defs/QUEUE.LOAD.yaml`` is its process definition for a trigger. Each message is moved exactly once, wherever
 the job is killed: files have a directory for each batch (:mod:`trigmon.spark.file_table`), a database has a transaction
-for each batch and a unique index (:mod:`trigmon.spark.jdbc_table`). A message that cannot be a row goes to the queue's
+for each batch and a unique index (:mod:`trigmon.spark.jdbc_table`), a Delta or Iceberg table and an object store what
+:mod:`trigmon.spark.sinks` says. A message that cannot be a row goes to the queue's
 backout queue.
 """
 
@@ -29,6 +31,10 @@ from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
 from trigmon.spark.jdbc_table import ORDINAL, Database, DatabaseError
 from trigmon.spark.options import MAX_ROWS
+from trigmon.spark.sinks.delta_table import DeltaSink
+from trigmon.spark.sinks.iceberg_table import IcebergSink
+from trigmon.spark.sinks.object_table import ObjectSink
+from trigmon.spark.sinks.sink import Sink, SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +42,18 @@ if TYPE_CHECKING:
     from trigmon.spark.queue_batches import Batch
 
 FILES, JDBC = ("parquet", "json"), "jdbc"
+DELTA, ICEBERG, OBJECTS = LAKES = ("delta", "iceberg", "objects")
+_MEANS_SOMETHING = {
+    "path": (*FILES, DELTA, OBJECTS),
+    "partition_by": (*FILES, *LAKES),
+    "merge_schema": LAKES,
+    "table": (JDBC, ICEBERG),
+    "catalog": (ICEBERG,),
+    "url": (JDBC,),
+    "user": (JDBC,),
+    "secret": (JDBC,),
+}
+"""The options of the place, and with which places each means something."""
 _IDS = tuple(name for name, (_, kind) in arrow_rows.COLUMNS.items() if kind == "binary" and name != arrow_rows.DATA)
 
 
@@ -52,8 +70,10 @@ class Plan(NamedTuple):
     form: str
     schema: str | None
     columns: tuple[str, ...]
-    path: Path
+    path: str | Path
     partition_by: tuple[str, ...]
+    merge_schema: bool
+    catalog: str
     url: str
     table: str
     options: dict[str, str]
@@ -70,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     spark = SparkSession.builder.appName(f"load {plan.queue}").getOrCreate()
     try:
         done = load(spark, plan, progress=lambda batch: _tell(f"{batch.count} messages written"))
-    except (LoadError, DatabaseError, MQError) as error:
+    except (LoadError, DatabaseError, SinkError, MQError) as error:
         sys.exit(f"load: {error}")
     finally:
         spark.stop()
@@ -80,16 +100,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | None = None) -> Drained:
-    """Moves the messages of the queue. Raises LoadError and DatabaseError before anything is taken, MQError."""
+    """Moves the messages of the queue. Raises LoadError, DatabaseError, SinkError before anything is taken, MQError."""
     schema = plan.schema and _checked_schema(plan)
     columns = [*plan.columns, arrow_rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
-    write: Callable[[DataFrame, Batch], Any]
+    write: Callable[[DataFrame, Batch], Any] | None = None
     refuse: Callable[[str], bool] | None = None
+    sink = _sink(plan)
     if plan.to == JDBC:
         database = Database(spark, plan.url, plan.table, plan.options)
         database.check()
         write = database.write
-    else:
+    elif sink is None:
         by, more = plan.partition_by, plan.options
         refuse = partial(refuse_batch, plan.path)
         write = lambda rows, batch: write_batch(  # noqa: E731
@@ -99,6 +120,7 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
     return drain(
         spark,
         write,
+        to=sink,
         transform=lambda frame: _rows(frame, plan),
         queue=plan.queue,
         qmgr=plan.qmgr,
@@ -110,6 +132,20 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
         options=options,
         schema=schema,
     )
+
+
+def _sink(plan: Plan) -> Sink | None:
+    """Returns the sink of a table that other engines share, None for files and a database."""
+    if plan.to == DELTA:
+        of: type[DeltaSink] | type[ObjectSink] = DeltaSink
+    elif plan.to == OBJECTS:
+        of = ObjectSink
+    elif plan.to == ICEBERG:
+        by, merges = plan.partition_by, plan.merge_schema
+        return IcebergSink(plan.table, catalog=plan.catalog, partition_by=by, merge_schema=merges, options=plan.options)
+    else:
+        return None
+    return of(str(plan.path), partition_by=plan.partition_by, merge_schema=plan.merge_schema, options=plan.options)
 
 
 def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
@@ -160,21 +196,23 @@ def parsed(arguments: Sequence[str]) -> Plan:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("load", description="Moves a queue into Parquet, JSON or a database.")
+    parser = argparse.ArgumentParser("load", description="Moves a queue into files, a table of a lake or a database.")
     add = parser.add_argument
     add("--queue", help="the queue (default: the one whose trigger started this job)")
     add("--qmgr", help="its queue manager (default: as trigmon.connect finds it)")
-    add("--to", choices=[*FILES, JDBC], default="parquet", help="what it is moved into")
-    add("--path", type=Path, help="parquet, json: the directory (default: ~/queues/QUEUE)")
-    add("--partition-by", default="", metavar="COLUMN,...", help="parquet, json: a directory for each value of these")
+    add("--to", choices=[*FILES, JDBC, *LAKES], default="parquet", help="what it is moved into")
+    add("--path", help="a directory (default: ~/queues/QUEUE); delta, objects: or a URL, as s3://bucket/orders")
+    add("--partition-by", default="", metavar="COLUMN,...", help="not jdbc: a directory for each value of these")
+    add("--merge-schema", action="store_true", help="delta, iceberg, objects: new columns are added to the table")
+    add("--catalog", help="iceberg: its name in pyiceberg's configuration (default: default)")
     add("--url", help="jdbc: where, as jdbc:postgresql://host/database")
-    add("--table", help="jdbc: the table, which is made where there is none")
+    add("--table", help="jdbc, iceberg: the table, which is made where there is none")
     add("--user", help="jdbc: as whom")
     add("--secret", metavar="NAME", help="jdbc: the password, a file of that name in $CREDENTIALS_DIRECTORY (SECRETS)")
     add("--format", choices=["raw", "text", "json"], default="raw", help="data as bytes, UTF-8 text, or a JSON object")
     add("--schema", metavar="DDL", help="json: columns and types, as Spark writes them; mq_priority is the message's")
     add("--columns", default="", metavar="COLUMN,...", help="raw, text: which columns (default: all)")
-    add("--option", action="append", default=[], metavar="KEY=VALUE", help="one of Spark's writer, as compression=zstd")
+    add("--option", action="append", default=[], metavar="KEY=VALUE", help="one of the writer, as compression=zstd")
     add("--batch", type=_positive, default=MAX_ROWS, help="messages a batch (default: %(default)s)")
     add("--groups", action="store_true", help="whole groups only, each in one batch")
     add("--wait", type=float, default=1, metavar="SECONDS", help="without a message, after which it ends (default: 1)")
@@ -187,10 +225,12 @@ def _plan(given: argparse.Namespace) -> Plan:
     if not is_object_name(queue):
         why = f"{queue!r} is no queue's name" if queue else "which one? No trigger started this job"
         raise LoadError(f"--queue: {why}")
-    _refuse(given, given.to == JDBC, f"--to {given.to}", ("path", "partition_by"), ("url", "table", "user", "secret"))
-    _refuse(given, given.format == "json", f"--format {given.format}", ("columns",), ("schema",))
+    _refuse(given, f"--to {given.to}", [name for name, to in _MEANS_SOMETHING.items() if given.to not in to])
+    _refuse(given, f"--format {given.format}", ["columns"] if given.format == "json" else ["schema"])
     if given.to == JDBC and not (given.url and given.table):
         raise LoadError("--to jdbc needs --url, as jdbc:postgresql://host/database, and --table")
+    if given.to == ICEBERG and "." not in (given.table or ""):
+        raise LoadError("--to iceberg needs --table, as shop.orders")
     if given.to == JDBC and not given.url.startswith("jdbc:"):
         raise LoadError(f"--url: {given.url!r} does not begin with jdbc:")
     if given.format == "json" and not given.schema:
@@ -202,8 +242,10 @@ def _plan(given: argparse.Namespace) -> Plan:
         form=given.format,
         schema=given.schema,
         columns=_listed(given.columns) or (() if given.schema else tuple(arrow_rows.COLUMNS)),
-        path=given.path or Path.home() / "queues" / file_name(queue),
+        path=_path(given, queue),
         partition_by=_listed(given.partition_by),
+        merge_schema=given.merge_schema,
+        catalog=given.catalog or "default",
         url=given.url or "",
         table=given.table or "",
         options=dict(map(_pair, given.option)) | _credentials(given.user, given.secret),
@@ -217,9 +259,16 @@ def _plan(given: argparse.Namespace) -> Plan:
     return plan
 
 
-def _refuse(given: argparse.Namespace, is_so: bool, where: str, if_so: Sequence[str], if_not: Sequence[str]) -> None:
+def _path(given: argparse.Namespace, queue: str) -> str | Path:
+    """Returns the directory, or the URL of one, which is no path of this machine."""
+    if given.path and given.to in LAKES:
+        return str(given.path)
+    return Path(given.path) if given.path else Path.home() / "queues" / file_name(queue)
+
+
+def _refuse(given: argparse.Namespace, where: str, without_effect: Sequence[str]) -> None:
     """Raises LoadError for an option without effect."""
-    for name in if_so if is_so else if_not:
+    for name in without_effect:
         if getattr(given, name):
             raise LoadError(f"--{name.replace('_', '-')} means nothing with {where}")
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,9 +45,10 @@ from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.poison_search import bisect
 from trigmon.spark.poison_search.bisect import Search, Step
 from trigmon.spark.poison_search.crash_search import is_bad
-from trigmon.spark.poison_search.parts import Parting, Refuse, batch_id, units_of, why_bad
+from trigmon.spark.poison_search.parts import Parting, Refuse, units_of, why_bad
 from trigmon.spark.progress import Line
 from trigmon.spark.retry import IN_USE_S, when_free
+from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +72,8 @@ def batches(
     max_bytes: int = MAX_BYTES,
     groups: bool = False,
     attempts: int = 2,
-    refuse: Refuse | None = None,
+    refuse: Callable[[str], bool] | None = None,
+    sink: Sink | None = None,
     wait_interval_ms: int = 0,
     options: dict[str, Any] | None = None,
     schema: str | None = None,
@@ -82,7 +84,7 @@ def batches(
     ``consumer`` is the name by which the job finds the reservation that an earlier run did not settle (default: the
     process's name, else the program's): two jobs at a time need two names. ``wait_interval_ms`` is how long to wait
     for a message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
-    ``refuse(id)`` returns False when the sink has that batch already, True when it never takes it from now on.
+    ``refuse(id)`` returns False when the place has that batch already, True when it never takes it; ``sink`` does so.
     ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
     ``shows_progress``: on a terminal. Raises MQError: ObjectInUse where another job has the consumer's name.
     """
@@ -95,7 +97,8 @@ def batches(
     with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
         source = Source(spark, where, opened.q_name, options or {}, schema)
         search = Search(max_rows, attempts)
-        parting = Parting(connection, whole_groups=groups, refuse=refuse)
+        application = f"{connection.q_mgr_name}/{opened.q_name}/{who}"
+        parting = Parting(connection, application, whole_groups=groups, refuse=_by_name(refuse, sink))
         line, began_ns = Line(opened.q_name, is_wanted=shows_progress), time.time_ns()
         made = Batches(connection, opened, source, who, search, parting, max_bytes, groups, wait_interval_ms, line)
         try:
@@ -131,7 +134,7 @@ class Batches:
         self.consumer = consumer
         self.groups = groups
         self.search = search
-        self._parting = parting
+        self.parting = parting
         self._before: str | None = None
         self._connection = connection
         self._queue = queue
@@ -164,15 +167,15 @@ class Batches:
         if self._before is None:
             self._before = next((row["by"] for row in self.reservations()), "")
         made = self._reserved()
-        if not self._parting.is_due(made):
+        if not self.parting.is_due(made):
             return Batch(self, made)
-        there = self._parting.written(made)
+        there = self.parting.written(made)
         if there is not None:
             left = made.left
             made.settle(there[0], there[1] - there[0])
             self.done(left - made.left, is_part=True)
             return None
-        part = self._parting.next(made)
+        part = self.parting.next(made)
         if is_bad(part, made.settled, self._threshold()):
             cause = triggered()
             process_name = cause.process_name if cause else ""
@@ -197,7 +200,7 @@ class Batches:
         """
         with suppress(Exception):  # the interrupt is what is raised
             left = made.left
-            if self._parting.is_there(made, part):
+            if self.parting.is_there(made, part):
                 made.settle(part[0], part[1] - part[0])
                 self.done(left - made.left, is_part=True)
                 return True
@@ -268,7 +271,7 @@ class Batches:
         if not found:
             return True
         if part is not None:
-            self._parting.failed(part)
+            self.parting.failed(part)
         units = units_of(self._connection, number, found, self.groups)
         is_lone = len(units) == 1
         threshold = self._threshold() if is_lone else 0
@@ -312,13 +315,14 @@ class Batch:
 
     An Exception in the block is suppressed while it can be handled: the batch comes again, or a half of it, under the
     same ``id``, or a message is set aside. Else it is raised. ``id`` is unique and fit for a file's name. ``number``
-    rises from batch to batch of one queue manager. ``count`` messages are in it, and ``again`` says that an earlier run
-    had it and did not settle it. ``part`` are the ordinals of a part of a batch over which jobs died; the other parts
-    have the same ``number``.
+    rises from batch to batch of one queue manager. ``name`` has both, as a sink takes them. ``count`` messages are in
+    it, and ``again`` says that an earlier run had it and did not settle it. ``part`` are the ordinals of a part of a
+    batch over which jobs died; the other parts have the same ``number``.
     """
 
     def __init__(self, of: Batches, made: Reservation, part: Ordinals | None = None) -> None:
-        self.id = batch_id(made, part)
+        self.name = of.parting.name(made, part)
+        self.id = self.name.id
         self.number = made.number
         self.part = part
         self.count = made.left if part is None else part[1] - part[0]
@@ -378,6 +382,12 @@ def answers(spark: SparkSession, error: BaseException) -> bool:
         return not context._jsc.sc().isStopped()
     except Exception:
         return False
+
+
+def _by_name(refuse: Callable[[str], bool] | None, sink: Sink | None) -> Refuse | None:
+    if sink is not None:
+        return sink.refuse
+    return None if refuse is None else lambda name: refuse(name.id)
 
 
 def _tell(text: str) -> None:

@@ -21,16 +21,18 @@ from trigmon.mq.replies import Listing
 from trigmon.mq.run import read_run
 from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark.poison_search.crash_search import WHOLE, Part, all_deaths, next_part
+from trigmon.spark.sinks.sink import BatchName
 
-Refuse = Callable[[str], bool]
-"""Takes a batch's id. Returns True when the sink never takes it from now on, False when it has it already."""
+Refuse = Callable[[BatchName], bool]
+"""Takes a batch's name. Returns True when the sink never takes it from now on, False when it has it already."""
 
 
 class Parting:
     """The parts of the batches of a drain over which jobs died. Without ``refuse`` such batches come whole."""
 
-    def __init__(self, connection: Connection, *, whole_groups: bool, refuse: Refuse | None) -> None:
+    def __init__(self, connection: Connection, application: str, *, whole_groups: bool, refuse: Refuse | None) -> None:
         self._connection = connection
+        self._application = application
         self._whole_groups = whole_groups
         self._refuse = refuse
         self._number = 0
@@ -47,21 +49,32 @@ class Parting:
         assert self._refuse is not None
         if made.number != self._number:
             self._begin(made)
-        tried = [(batch_id(made), (0, made.count))]
+        tried = [(self.name(made), (0, made.count))]
         for first, end, times in made.deaths:
-            tried += [(_part_id(made, (first, end), died), (first, end)) for died in range(times)]
+            tried += [(self._part_name(made, (first, end), died), (first, end)) for died in range(times)]
         for name, (first, end) in tried:
-            if name in self._refused or not cut(made.left_ordinals, first, end):
+            if name.id in self._refused or not cut(made.left_ordinals, first, end):
                 continue
             if not self._refuse(name):
                 return first, end
-            self._refused.add(name)
+            self._refused.add(name.id)
         return None
+
+    def name(self, made: Reservation, part: Ordinals | None = None) -> BatchName:
+        """Returns the name of a batch, or of a part, for the sink: the same in every job."""
+        if part is None:
+            return BatchName(self._application, made.number, _batch_id(made))
+        return self._part_name(made, part, sum(times for *of, times in made.deaths if tuple(of) == part))
+
+    def _part_name(self, made: Reservation, part: Ordinals, died: int) -> BatchName:
+        """Returns a part's name after so many jobs died over the same part."""
+        plain = f"{_batch_id(made)}-{part[0]}-{part[1]}"
+        return BatchName(self._application, made.number, f"{plain}-{died}" if died else plain, part)
 
     def is_there(self, made: Reservation, part: Ordinals) -> bool:
         """Returns whether the sink has this part; if not, it never takes it from now on."""
         assert self._refuse is not None
-        return not self._refuse(batch_id(made, part))
+        return not self._refuse(self.name(made, part))
 
     def next(self, made: Reservation) -> Part:
         """Returns the next part. The rest of a part that has failed comes before all others."""
@@ -81,17 +94,8 @@ class Parting:
         self._units = units_of(self._connection, made.number, made.left_ordinals, self._whole_groups)
 
 
-def batch_id(made: Reservation, part: Ordinals | None = None) -> str:
-    """Returns the id of a batch for the sink: unique, fit for a file's name, the same in every job."""
-    if part is None:
-        return made.token or f"reservation-{made.number}"
-    return _part_id(made, part, sum(times for *of, times in made.deaths if tuple(of) == part))
-
-
-def _part_id(made: Reservation, part: Ordinals, died: int) -> str:
-    """Returns a part's id after so many jobs died over the same part."""
-    plain = f"{batch_id(made)}-{part[0]}-{part[1]}"
-    return f"{plain}-{died}" if died else plain
+def _batch_id(made: Reservation) -> str:
+    return made.token or f"reservation-{made.number}"
 
 
 def units_of(connection: Connection, number: int, left: list[Ordinals], whole_groups: bool) -> list[Ordinals]:

@@ -1,0 +1,1 @@
+"""Places that take each batch of a queue once."""
