@@ -85,6 +85,14 @@ def test_what_was_refused_before_the_table_was_there_is_refused_when_it_is(spark
     assert DeltaTable(str(table)).transaction_version("QM/Q/CONSUMER") == 3
 
 
+def test_an_error_of_the_place_in_a_task_is_the_sink_s_fault_in_one_line(spark, table):
+    DeltaSink(table).write(spark.range(1), name(1))
+    (table / "b2").touch()
+    with pytest.raises(SinkError, match=r"^writing the files of b2: .*b2'$"):
+        DeltaSink(table).write(spark.range(1), name(2))
+    assert DeltaSink(table).write(spark.range(1), name(3))
+
+
 def test_a_place_that_cannot_be_written_is_the_sink_s_fault(spark, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SinkError, match="file/table"):

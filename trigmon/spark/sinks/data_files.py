@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
@@ -24,6 +25,9 @@ NULL = "__HIVE_DEFAULT_PARTITION__"
 """The directory of rows whose partition column is null, by the name that Hive and Spark give it."""
 _LONGEST_BOUND = 32
 """Longer texts are no bounds of a column: a cut upper bound would not be one."""
+
+
+_OWN_ERROR = re.compile(r"^\S*\bSinkError: (.*)", re.MULTILINE)
 
 
 class DataFile(NamedTuple):
@@ -90,7 +94,12 @@ def write_files(
     schema = arrow_schema(frame)
     check_partitions(schema, partition_by)
     write = _Task(open_file, directory, schema, tuple(partition_by), keeps_partitions)
-    found = frame.mapInArrow(write, "file string").collect()
+    try:
+        found = frame.mapInArrow(write, "file string").collect()
+    except Exception as error:  # Spark raises what a task raised as its own, with the traceback as its text
+        if (own := _OWN_ERROR.search(str(error))) is None:
+            raise
+        raise SinkError(own[1]) from error
     return [_file(json.loads(row.file)) for row in found]
 
 
@@ -123,11 +132,13 @@ class _Task:
         files: dict[tuple[Any, ...], _OpenFile] = {}
         for batch in batches:
             rows = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
-            for values, part in _parted(rows, self._partition_by):
-                if values not in files:
-                    files[values] = self._new(values)
-                files[values].write(part.drop_columns(list(self._dropped)))
-        texts = [json.dumps(file.close()._asdict()) for file in files.values()]
+            with _place_errors(self._directory):
+                for values, part in _parted(rows, self._partition_by):
+                    if values not in files:
+                        files[values] = self._new(values)
+                    files[values].write(part.drop_columns(list(self._dropped)))
+        with _place_errors(self._directory):
+            texts = [json.dumps(file.close()._asdict()) for file in files.values()]
         yield pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], names=["file"])
 
     def _new(self, values: tuple[Any, ...]) -> _OpenFile:
@@ -138,6 +149,16 @@ class _Task:
         for name in self._dropped:
             schema = schema.remove(schema.get_field_index(name))
         return _OpenFile(self._open(path), path, schema, texts)
+
+
+@contextmanager
+def _place_errors(directory: str) -> Iterator[None]:
+    """Raises an error of the place in the block, such as a full disk, as SinkError: no message is to blame."""
+    try:
+        yield
+    except Exception as error:  # each package has its own
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise SinkError(f"writing the files of {directory}: {why}") from error
 
 
 def _parted(rows: pyarrow.Table, by: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], pyarrow.Table]]:
