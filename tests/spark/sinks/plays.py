@@ -139,6 +139,52 @@ class Plays:
                 raise SystemExit
 
 
+class CommitRaces:
+    """Tests of sinks that look at the table and then commit; ``module`` is the sink's. Between the two another acts."""
+
+    @pytest.fixture
+    def race(self, monkeypatch, module):
+        """Has another writer act once, between the last look and the commit of the next write."""
+
+        def race(act):
+            looks = []
+
+            def known(mark, batch):
+                found = real(mark, batch)
+                looks.append(batch)
+                if len(looks) == 2:  # the first is before the files are written
+                    act()
+                return found
+
+            real = module.known
+            monkeypatch.setattr(module, "known", known)
+
+        return race
+
+    def test_a_commit_beside_another_job_s_of_the_same_batch_is_none(self, spark, made, rows, files, race):
+        assert made().write(spark.range(1), name(1))
+        first = []
+        race(lambda: first.append(made().write(spark.range(3), name(2))))
+        assert not made().write(spark.range(3), name(2))
+        assert first == [True]
+        assert sorted(row["id"] for row in rows()) == [0, 0, 1, 2]
+
+    def test_a_commit_beside_a_refusal_is_none(self, spark, made, rows, files, race):
+        assert made().write(spark.range(1), name(1))
+        there = files()
+        race(lambda: made().refuse(name(2)))
+        with pytest.raises(BatchRefusedError):
+            made().write(spark.range(3), name(2))
+        assert len(rows()) == 1
+        assert files() == there
+
+    def test_a_commit_beside_another_queue_s_is_made(self, spark, made, rows, race):
+        assert made().write(spark.range(1), name(1))
+        race(lambda: made().write(spark.range(2), BatchName("QM/OTHER/CONSUMER", 1, "other")))
+        assert made().write(spark.range(3), name(2))
+        assert len(rows()) == 6
+
+
 class _Late:
     """A frame whose rows are written, but whose writer commits only after something else was done."""
 

@@ -10,7 +10,8 @@ import pyarrow.parquet
 import pytest
 from deltalake import DeltaTable
 
-from tests.spark.sinks.plays import Plays, name
+from tests.spark.sinks.plays import CommitRaces, Plays, name
+from trigmon.spark.sinks import delta_table
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.sink import SinkError
 
@@ -35,7 +36,11 @@ def read(table):
     return rows
 
 
-class TestDelta(Plays):
+class TestDelta(Plays, CommitRaces):
+    @pytest.fixture
+    def module(self):
+        return delta_table
+
     @pytest.fixture
     def made(self, table):
         return lambda **options: DeltaSink(table, **options)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from tests.spark.sinks.plays import Plays, meanwhile, name
+from tests.spark.sinks.plays import CommitRaces, Plays, name
+from trigmon.spark.sinks import iceberg_table
 from trigmon.spark.sinks.iceberg_table import IcebergSink
 from trigmon.spark.sinks.sink import SinkError
 
@@ -28,7 +29,13 @@ def loaded(options):
     return lambda: load_catalog("default", **options).load_table(TABLE)
 
 
-class TestIceberg(Plays):
+class TestIceberg(Plays, CommitRaces):
+    """pyiceberg's own repetition of a commit would append the batch a second time."""
+
+    @pytest.fixture
+    def module(self):
+        return iceberg_table
+
     @pytest.fixture
     def made(self, options):
         return lambda **more: IcebergSink(TABLE, options=options, **more)
@@ -52,15 +59,6 @@ def test_what_a_table_knows_of_a_batch_outlives_the_expiry_of_its_snapshots(spar
     loaded().maintenance.expire_snapshots().by_ids(old).commit()
     assert not IcebergSink(TABLE, options=options).write(spark.range(1), name(2))
     assert loaded().properties["trigmon.mark.QM/Q/CONSUMER"] == "4"
-
-
-def test_a_commit_over_another_writer_s_looks_the_batch_up_again(spark, options, loaded):
-    """pyiceberg's own repetition would append the batch a second time."""
-    assert IcebergSink(TABLE, options=options).write(spark.range(1), name(1))
-    other = loaded()
-    first = meanwhile(spark.range(2), lambda: other.append(other.scan().to_arrow()))
-    assert IcebergSink(TABLE, options=options).write(first, name(2))
-    assert loaded().scan().to_arrow().num_rows == 4
 
 
 def test_a_table_that_is_partitioned_by_more_than_a_column_s_values_is_refused_before_anything_is_taken(
