@@ -83,7 +83,7 @@ class Daemon:
                 raise AssertionError(f"it ended with {self.process.returncode}:\n{self.log.read_text()}")
             assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.01)
-        if "server.tcp" in self.settings:  # the listener that is opened last
+        if {"server.tcp", "tls.listen"} & self.settings.keys():  # the listener that is opened last
             self.wait_for_event("ready")
         return self
 

@@ -33,6 +33,10 @@ EVENT_NAMES = {
     "a dead member was recovered": "member_recovered",
     # clients
     "TCP is open to every local user": "tcp_open",
+    "TLS needs attention": "tls_attention",
+    "the files of TLS were read anew": "tls_reloaded",
+    "the files of TLS cannot be used; those from before stay in force": "tls_reload_failed",
+    "a password was refused": "password_refused",
     "no room for more connections": "connection_refused",
     "no connection can be accepted": "accept_failed",
     "the user database does not answer": "user_database_silent",

@@ -129,6 +129,14 @@ def default_qmgr() -> str:
         return ""
 
 
+def client_files() -> list[Path]:
+    """Returns the files that say how queue managers of other machines are reached, the one that comes first first."""
+    if chosen := os.environ.get("TRIGMON_CLIENT_FILE"):
+        return [Path(chosen)]
+    home = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
+    return [Path(home, "trigmon", "client.ini"), Path("/etc/trigmon/client.ini")]
+
+
 def running() -> list[str]:
     """Returns the names of the queue managers this process could reach: those whose socket takes a connection."""
     found: set[str] = set()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from trigmon import paths
 from trigmon.setting_values import (
     Address,
+    AnyAddress,
     Bytes,
     ConnectionString,
     GroupName,
@@ -72,6 +73,21 @@ class ServerSettings(Section):
     def tcp_address(self) -> tuple[str, int] | None:
         """Host and port of ``tcp``."""
         return host_and_port(self.tcp)
+
+
+class TlsSettings(Section):
+    """Section ``tls``: the listener for other machines, and its files."""
+
+    listen: AnyAddress | None
+    certificate: str | None
+    private_key: str | None
+    client_authority: str | None
+    users: str | None
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port of ``listen``."""
+        return host_and_port(self.listen)
 
 
 class StoreSettings(Section):

@@ -52,6 +52,18 @@ def _loopback(value: str) -> str:
     return value
 
 
+def _any_address(value: str) -> str:
+    """Returns ``ADDRESS:PORT`` as written; 0.0.0.0 and [::] are all addresses of the machine."""
+    host, _, port = value.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{value!r} is no ADDRESS:PORT such as 0.0.0.0:1415")
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        raise ValueError(f"{host!r} is no address of this machine; write 0.0.0.0 or [::] for all of them") from None
+    return value
+
+
 def host_and_port(address: str | None) -> tuple[str, int] | None:
     """Returns host and port of an ``Address``."""
     if address is None:
@@ -93,6 +105,7 @@ Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
 Mode = Annotated[int, BeforeValidator(_mode), PlainSerializer(lambda mode: f"{mode:04o}")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, AfterValidator(_loopback)]
+AnyAddress = Annotated[str, AfterValidator(_any_address)]
 QmgrName = Annotated[str, AfterValidator(_qmgr_name)]
 HttpAddress = Annotated[str, Field(pattern=r"^https?://[!-~]+$")]
 GroupName = Annotated[str, AfterValidator(_group_name)]

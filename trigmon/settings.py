@@ -31,6 +31,7 @@ from trigmon.setting_sections import (
     Section,
     ServerSettings,
     StoreSettings,
+    TlsSettings,
     TracesSettings,
 )
 
@@ -55,6 +56,7 @@ class Settings(Section):
 
     qmgr: QmgrSettings
     server: ServerSettings
+    tls: TlsSettings
     store: StoreSettings
     group: GroupSettings
     monitor: MonitorSettings
@@ -94,6 +96,7 @@ KEYS: dict[str, Any] = {
 
 PATHS = {
     *("qmgr.data", "qmgr.definitions", "store.journal_archive"),
+    *("tls.certificate", "tls.private_key", "tls.client_authority", "tls.users"),
     *("monitor.run_as_file", "monitor.secrets_directory", "metrics.textfile"),
 }
 """Keys whose relative paths are meant from the file they stand in."""

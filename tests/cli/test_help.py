@@ -20,7 +20,7 @@ PROMISED = {
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "top", "web", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
-    *("backup", "restore", "check", "metrics", "notify", "dump", "load", "help"),
+    *("backup", "restore", "check", "metrics", "notify", "dump", "load", "help", "tls"),
 }
 
 

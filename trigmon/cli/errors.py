@@ -35,7 +35,11 @@ def exit_for(error: Exception) -> tuple[int | None, list[str]]:
         return FAILED if getattr(error, "can_pass", False) else USAGE, str(error).splitlines()
     if isinstance(
         error,
-        (_class("trigmon.definitions.definition_files", "DefinitionError"), _class("trigmon.yaml12", "YamlError")),
+        (
+            _class("trigmon.definitions.definition_files", "DefinitionError"),
+            _class("trigmon.yaml12", "YamlError"),
+            _class("trigmon.tls.contexts", "TlsFileError"),
+        ),
     ):
         return FAILED, str(error).splitlines()
     if isinstance(error, OSError):

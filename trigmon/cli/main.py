@@ -47,6 +47,7 @@ COMMANDS = {
     "notify": "trigmon.cli.notify:notify",
     "dump": "trigmon.cli.dump:dump",
     "load": "trigmon.cli.dump:load",
+    "tls": "trigmon.cli.tls:tls",
     "config": "trigmon.cli.config:config",
     "help": "trigmon.cli.help:help_",
     "completion": "trigmon.cli.completion:completion",

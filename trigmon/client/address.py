@@ -36,7 +36,10 @@ def connect(
     call_timeout_s: float | None = None,
     reconnect_s: float | None = None,
 ) -> Connection:
-    """Returns a connection to a queue manager: by name, or at ``unix:/path`` or ``tcp://host:port/NAME``.
+    """Returns a connection to a queue manager: by name, or at ``unix:/path``, ``tls://host:port/NAME`` or ``tcp://...``.
+
+    By TLS the server proves its name and the client its user; :mod:`trigmon.client.tls` says how, and how a file says
+    it for a name. A name means the queue manager of this machine where one of this name runs.
 
     An address of TCP may name the queue manager: what answers and is another one is refused. Where it is on this
     machine, it must be served by root, by this program's user, or by the owner of the runtime directory of that queue
@@ -68,7 +71,7 @@ def connect(
     )
     driver.end_with_it()
     patience_s = _call_timeout_s() if call_timeout_s is None else call_timeout_s
-    addresses = [part for part in map(str.strip, where.split(",")) if part]
+    addresses = [one for part in map(str.strip, where.split(",")) if part for one in _resolved(part)]
 
     def greeted() -> tuple[Transport, str]:
         client_id = os.urandom(16).hex()
@@ -98,8 +101,29 @@ def _first(addresses: Sequence[str], where: str, hello: Hello, timeout_s: float,
     raise QMgrNotAvailable("; ".join(refusals))
 
 
+def _resolved(address: str) -> list[str]:
+    """Returns the addresses by which a client's file has a queue manager that is not on this machine, else itself."""
+    if not is_object_name(address) or not any(map(_is_there, paths.client_files())):
+        return [address]
+    if _is_there(paths.find_socket(address)):
+        return [address]
+    from trigmon.client.tls import configured
+
+    return (configured(address) or address).split(",")
+
+
+def _is_there(path: Path) -> bool:
+    """Returns whether a file is there; one that this user may not see counts, so that its refusal is shown."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
 def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
     """Opens one address and greets. What answers over TCP is checked before anything is put."""
+    if address.startswith("tls:"):
+        return _tls_transport(address, hello, timeout_s, patience_s)
     link = _open(address, timeout_s)
     transport = Transport(link, address, hello, timeout_s, patience_s)
     if address.startswith("tcp:"):
@@ -108,6 +132,26 @@ def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) 
         except BaseException:
             transport.close()
             raise
+    return transport
+
+
+def _tls_transport(address: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
+    """Opens an address of TLS; a password goes to a server that has proved its name, and to no other."""
+    from trigmon.client import tls  # only programs that come by TLS pay for it
+
+    parts = tls.tls_address(address)
+    secret = tls.password(parts)
+    link = tls.open_tls(parts, timeout_s)
+    where = address.partition("?")[0]
+    try:
+        transport = Transport(link, where, replace(hello, user=parts.user, password=secret), timeout_s, patience_s)
+    except QMgrNotAvailable as error:
+        # In TLS 1.3 a server refuses a certificate behind the handshake: the first read meets its alert.
+        raise tls.refused(error, where) from None
+    answers = transport.welcome.q_mgr_name
+    if parts.q_mgr_name not in ("", answers):
+        transport.close()
+        raise QMgrNameError(f"{where}: the queue manager {answers} answers there, not {parts.q_mgr_name}")
     return transport
 
 
@@ -159,7 +203,9 @@ def _open(where: str, timeout_s: float) -> socket.socket:
         address = tcp_address(where)
         return open_tcp(address.host, address.port, timeout_s)
     if not is_object_name(where):
-        raise QMgrNameError(f"{where!r} is neither a queue manager's name nor unix:/path nor tcp://host:port/NAME")
+        raise QMgrNameError(
+            f"{where!r} is neither a queue manager's name nor unix:/path nor tls://host:port/NAME nor tcp://..."
+        )
     return open_unix(str(paths.find_socket(where)), timeout_s)
 
 

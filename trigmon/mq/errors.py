@@ -459,6 +459,10 @@ class CfNotAvailable(MQError):
     """Coupling facility trouble."""
 
 
+class SslInitializationError(MQError):
+    """TLS cannot be used, or the server did not prove its name."""
+
+
 class CommandFailed(MQError):
     """The command failed."""
 

@@ -20,12 +20,17 @@ from trigmon.server.connection import Connection
 from trigmon.server.connection_limits import Clients
 from trigmon.server.executor import aside
 from trigmon.server.peer_identity import Authority, Peer
+from trigmon.server.tls_arrivals import TlsArrivals
 from trigmon.server.turns import Turns
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
 
 LOOK_UP_S = 8.0
 """So long a connection waits for the user database; a client waits 10 s for its welcome by default."""
+
+
+HANDSHAKE_S = 10.0
+"""So long a client may take for the handshake of TLS."""
 
 
 class Arrivals:
@@ -40,14 +45,18 @@ class Arrivals:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._waiting: set[asyncio.Task[None]] = set()
         self._look_ups: dict[tuple[int, int], asyncio.Future[Peer]] = {}
+        self.tls: TlsArrivals | None = None
 
     def serve(self, turns: Turns, clients: Clients) -> None:
         """Admits connections to this queue manager from now on."""
         self._turns, self._clients = turns, clients
 
-    def welcome(self, accepted: socket.socket) -> None:
-        """Takes an accepted connection; its user is known before its hello is read."""
+    def welcome(self, accepted: socket.socket, listening: socket.socket) -> None:
+        """Takes an accepted connection. Its user is known before its hello is read, or by TLS with it."""
         try:
+            if self.tls is not None and listening is self.tls.listening:
+                self._admit_by_tls(self.tls, accepted)
+                return
             credentials = self._authority.credentials(accepted)
             peer = self._authority.known(credentials)
             if peer is not None:
@@ -64,17 +73,35 @@ class Arrivals:
         """Closes the connections that still wait for the user database."""
         for task in self._waiting:
             task.cancel()
+        if self.tls is not None:
+            self.tls.close()
+
+    def _admit_by_tls(self, tls: TlsArrivals, accepted: socket.socket) -> None:
+        """Begins the handshake. No reason can be sent before it: who has no place is disconnected."""
+        peer = self._authority.credentials(accepted)
+        if self.why_away or not self._clients.may_enter(peer):
+            why = self.why_away or self._clients.no_room(peer).about
+            self._seldom.warning("no room for more connections", connections=self._clients.room, why=why)
+            accepted.close()
+            return
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection = Connection(
+            self._turns, peer, asyncio.get_running_loop(), identify=partial(tls.identify, self._clients)
+        )
+        self._expect(connection, accepted, ssl=tls.context, ssl_handshake_timeout=HANDSHAKE_S)
+
+    def _expect(self, connection: Connection, accepted: socket.socket, **options: Any) -> None:
+        loop = asyncio.get_running_loop()
+        self._clients.expect(connection)
+        task = loop.create_task(loop.connect_accepted_socket(lambda: connection, accepted, **options))
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._arrived, self._clients, connection))
 
     def _admit(self, accepted: socket.socket, peer: Peer) -> None:
         """Gives the connection a protocol, or refuses it. Raises OSError where the client has closed its end."""
         if self._is_refused(accepted, peer):
             return
-        loop = asyncio.get_running_loop()
-        connection = Connection(self._turns, peer, loop)
-        self._clients.expect(connection)
-        task = loop.create_task(loop.connect_accepted_socket(lambda: connection, accepted))
-        self._tasks.add(task)
-        task.add_done_callback(partial(self._arrived, self._clients, connection))
+        self._expect(Connection(self._turns, peer, asyncio.get_running_loop()), accepted)
 
     def _is_refused(self, accepted: socket.socket, peer: Peer) -> bool:
         if self.why_away:

@@ -7,6 +7,8 @@ looked at. A peer that speaks nonsense, drips, floods or never reads is cut; nob
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from trigmon.mq.calls import Call, Disconnect, Get, GetMany
@@ -72,8 +74,15 @@ class Host(Protocol):
 class Connection(asyncio.BufferedProtocol):
     """The daemon's end of one connection. The moments it keeps are on the loop's clock; 0 says it is not so now."""
 
-    def __init__(self, host: Host, peer: Peer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        host: Host,
+        peer: Peer,
+        loop: asyncio.AbstractEventLoop,
+        identify: Callable[[Connection, codec.Hello], None] | None = None,
+    ) -> None:
         self.peer = peer
+        self._identify = identify
         self.session: Session | None = None
         self.disconnected = False
         self._is_greeted = False
@@ -163,7 +172,19 @@ class Connection(asyncio.BufferedProtocol):
         hello = codec.decode_hello(body)
         self._is_greeted = True
         self._reader.limit = self._host.frame_limit  # calls may come before the welcome has gone
+        if self._identify is not None:
+            self._identify(self, hello)
+        else:
+            self.ask_for_welcome(hello)
+
+    def ask_for_welcome(self, hello: codec.Hello) -> None:
+        """Asks the host to greet the client, whose user is known now."""
         self._host.greet(self, hello)
+
+    @property
+    def tls(self) -> ssl.SSLObject | None:
+        """The TLS of its link, None where it has none."""
+        return cast("ssl.SSLObject | None", self._transport.get_extra_info("ssl_object"))
 
     def _read_on(self) -> None:
         """Reads on, or leaves what comes in the kernel until some of what came was performed."""
@@ -178,9 +199,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     @property
-    def user(self) -> int:
-        """The number of its user; -1 over TCP, where all are one."""
-        return self.peer.uid
+    def user(self) -> int | str:
+        """The user whose limits it counts under; -1 over TCP, where all are one."""
+        return self.peer.share
 
     @property
     def is_idle(self) -> bool:

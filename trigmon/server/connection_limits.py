@@ -4,7 +4,8 @@ A connection takes a place from the moment it was accepted. A hello above the li
 connections above it are accepted for that answer; beyond those a connection is refused before its hello, so none waits
 in the kernel. Some places are reserved for root, the daemon's user, administrators and monitors: clients that use up
 all connections cannot lock out administrators. Only an administrator takes more than a user's share of the
-connections, open objects, dynamic queues and reservations. All clients by TCP count as one user.
+connections, open objects, dynamic queues and reservations. All clients by plain TCP count as one user, as do those by
+TLS until they have proved theirs.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Shares:
         """Returns how many of ``room`` places the peer's user may take: by default half, all of TCP a quarter."""
         if peer.administrator:
             return room + RESERVED
-        limit, part = (self.over_tcp, 4) if peer.uid < 0 else (self.connections, 2)
+        limit, part = (self.over_tcp, 4) if peer.share == -1 else (self.connections, 2)
         return min(room, max(1, room // part) if limit is None else limit) + (RESERVED if peer.monitor else 0)
 
 
@@ -77,9 +78,9 @@ class Clients:
         # By client id, from the hello on; None until it has its session.
         self._by_client_id: dict[str, Session | None] = {}
         self._shares = shares or Shares()
-        # Of each user, -1 for all by TCP: accepted connections, and those that were greeted.
-        self._accepted: Counter[int] = Counter()
-        self._inside: Counter[int] = Counter()
+        # Of each user, -1 for all by TCP, and by TLS before the hello: accepted connections, and greeted ones.
+        self._accepted: Counter[int | str] = Counter()
+        self._inside: Counter[int | str] = Counter()
 
     # -- places -------------------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ class Clients:
         present = len(self.connections) + len(self._arriving) + self._waiting
         if present >= self.room + UNGREETED + (RESERVED if peer.monitor else 0):
             return False
-        return self._accepted[peer.uid] < self._shares.places(peer, self.room) + UNGREETED
+        return self._accepted[peer.share] < self._shares.places(peer, self.room) + UNGREETED
 
     def wait(self, uid: int) -> None:
         """Counts an accepted connection while its user is looked up."""
@@ -103,7 +104,16 @@ class Clients:
     def expect(self, connection: Connection) -> None:
         """Counts a connection that was accepted and has not begun."""
         self._arriving.add(connection)
-        self._accepted[connection.peer.uid] += 1
+        self._accepted[connection.peer.share] += 1
+
+    def identified(self, connection: Connection, peer: Peer) -> bool:
+        """Counts a connection by TLS under its account from now on; False where it has gone meanwhile."""
+        if connection not in self.connections:
+            return False
+        self._accepted[connection.peer.share] -= 1
+        self._accepted[peer.share] += 1
+        connection.peer = peer
+        return True
 
     def began(self, connection: Connection) -> None:
         """Keeps a connection until its last moment, which is now when all are refused."""
@@ -115,7 +125,7 @@ class Clients:
     def gone(self, connection: Connection) -> None:
         """Gives the place of a connection free; its session may still have to be backed out."""
         if connection in self._arriving or connection in self.connections:
-            self._accepted[connection.peer.uid] -= 1
+            self._accepted[connection.peer.share] -= 1
         self._arriving.discard(connection)
         self.connections.pop(connection, None)
         if connection.disconnected and connection.session is not None:
@@ -126,14 +136,14 @@ class Clients:
         for session in sessions:
             if self._by_client_id.get(session.identity.client_id) is session:
                 del self._by_client_id[session.identity.client_id]
-                self._inside[session.identity.uid] -= 1
+                self._inside[session.identity.share] -= 1
 
     def no_room(self, peer: Peer) -> Refused:
         """Returns the refusal for a connection without a place."""
         about = f"{self.room} connections are open, and this queue manager lets no more in (server.max_connections)"
         share = self._shares.places(peer, self.room)
-        if max(self._accepted[peer.uid], self._inside[peer.uid]) >= share:
-            who, key = (peer.user, "per_user") if peer.uid >= 0 else ("all who come over TCP together", "over_tcp")
+        if max(self._accepted[peer.share], self._inside[peer.share]) >= share:
+            who, key = (peer.user, "per_user") if peer.share != -1 else ("all who come over TCP together", "over_tcp")
             about = f"{who} may have {share} connections of {self.room}, and has them (server.max_connections_{key})"
         return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
 
@@ -145,19 +155,20 @@ class Clients:
         if hello.protocol != codec.PROTOCOL_VERSION:
             return codec.other_version(hello, self._version)
         is_full = len(self._by_client_id) >= self.room + (RESERVED if peer.monitor else 0)
-        if is_full or self._inside[peer.uid] >= self._shares.places(peer, self.room):
+        if is_full or self._inside[peer.share] >= self._shares.places(peer, self.room):
             return self.no_room(peer)
         if hello.client_id in self._by_client_id:
             # Outcomes of units of work are kept by it: two at once would settle, and ask for, each other's.
             about = f"client_id {hello.client_id[:64]!r} is another live connection's: choose one at random for each"
             return Refused(reason=int(Reason.ALREADY_CONNECTED), about=about)
         self._by_client_id[hello.client_id] = None
-        self._inside[peer.uid] += 1
+        self._inside[peer.share] += 1
         return Identity(
             client_id=hello.client_id,
             application=hello.application,
             pid=peer.pid if peer.pid > 0 else hello.pid,
             uid=peer.uid,
+            share=peer.share,
             user=peer.user,
             run_id=hello.run_id,
             administrator=peer.administrator,
@@ -181,7 +192,7 @@ class Clients:
         """Gives the connection its session, or its claim up."""
         if isinstance(entered, Refused):
             del self._by_client_id[client_id]
-            self._inside[connection.peer.uid] -= 1
+            self._inside[connection.peer.share] -= 1
             return entered
         entered.attachment = connection
         connection.session = self._by_client_id[client_id] = entered

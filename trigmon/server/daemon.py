@@ -34,6 +34,7 @@ from trigmon.server.peer_identity import Authority
 from trigmon.server.queue_manager_setup import QueueManagerSetup
 from trigmon.server.store_setup import where
 from trigmon.server.timers import Chore, Timers
+from trigmon.server.tls_arrivals import tls_arrivals
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
 from trigmon.store.port import Fenced, Lost
@@ -43,6 +44,7 @@ SPARE_DESCRIPTORS = 32 + UNGREETED + RESERVED
 
 STATUS_S = 5.0
 CLOCKS_S = 10.0
+TLS_S = 2.0
 DISK_S = 1.0
 FAR_OFF_MS = 1000
 """A wall clock that is so far from the queue manager's own time is worth a line in the log."""
@@ -76,9 +78,13 @@ class Daemon:
         self._children = Children()
         self._seldom = log.Seldom(self._log)
         server = settings.server
-        self._arrivals = Arrivals(Authority(server.administrators, server.monitors, server.setters), self._seldom)
+        self._authority = Authority(
+            server.administrators, server.monitors, server.setters, has_accounts=settings.tls.listen is not None
+        )
+        self._arrivals = Arrivals(self._authority, self._seldom)
         self._unix: UnixListener | None = None
         self._off_wall_ms = 0
+        self._open_to_all: list[str] = []
         event_log = Logged(self._log, lambda session: self._turns.session_failed(session))
         self._setup = QueueManagerSetup(settings, self._service, self._log, event_log, accept_loss=accept_loss)
         self._worker: Worker
@@ -250,6 +256,9 @@ class Daemon:
             listening.append(self._unix.socket)
         if server.tcp_address:
             listening.append(tcp_listener(server.tcp_address))
+        if self._settings.tls.address:
+            self._arrivals.tls = tls_arrivals(self._settings, self._authority, self._log, self._seldom)
+            listening.append(self._arrivals.tls.listening)
         return listening
 
     def _chores(self) -> list[Chore]:
@@ -258,6 +267,8 @@ class Daemon:
         chores.append(Chore("look after the work", 1.0, self._look_after_the_work))
         chores.append(Chore("serve the watches", 1.0, self._serve_watches))
         chores.append(Chore("compare the clocks", CLOCKS_S, self._compare_clocks))
+        if self._arrivals.tls is not None:
+            chores.append(Chore("look at the files of TLS", TLS_S, self._look_at_tls))
         chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._setup.look_at_the_disk)))
         if self._setup.remote is not None:
             beat = partial(turns.keep, self._setup.remote.beat)
@@ -273,12 +284,26 @@ class Daemon:
     def _say_ready(self) -> None:
         listens = [address_of(one) for one in self._acceptor.sockets]
         of_group = {"group": self._settings.group.name} if self._settings.group.name else {}
-        self._manager.warnings = [open_to_all(one) for one in self._acceptor.sockets if one.family != socket.AF_UNIX]
-        for why in self._manager.warnings:
+        tls = self._arrivals.tls
+        tcp = [one for one in self._acceptor.sockets if one.family != socket.AF_UNIX]
+        self._open_to_all = [open_to_all(one) for one in tcp if tls is None or one is not tls.listening]
+        for why in self._open_to_all:
             self._log.warning("TCP is open to every local user", why=why)
+        self._look_at_tls()
         self._log.info("ready", listens=listens, data=where(self._settings), pid=os.getpid(), **of_group)
         self._service.ready()
         self._say_status()
+
+    def _look_at_tls(self) -> None:
+        """Reads changed files of TLS, and says in status and log what an operator should know of them."""
+        tls = self._arrivals.tls
+        if tls is not None:
+            tls.files.look()
+        warnings = tls.warnings() if tls is not None else []
+        for why in warnings:
+            if why not in self._manager.warnings:
+                self._log.warning("TLS needs attention", why=why)
+        self._manager.warnings = [*self._open_to_all, *warnings]
 
     def _compare_clocks(self) -> None:
         """Says when the wall clock has moved: deadlines did not, and times shown are the queue manager's own."""

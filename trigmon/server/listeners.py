@@ -1,8 +1,8 @@
 """Listening sockets: how they are made, and how connections are accepted from them.
 
-A Unix socket lies in a directory of its own, whose mode and group decide which users may put and get. TCP is
-for this machine only. Accepting is done here and not by asyncio's server, which writes hundreds of tracebacks a second
-when descriptors run out, and has no limit of connections.
+A Unix socket lies in a directory of its own, whose mode and group decide which users may put and get. Plain TCP is for
+this machine only, TLS for others. Accepting is done here and not by asyncio's server, which writes hundreds of
+tracebacks a second when descriptors run out, and has no limit of connections.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ class UnixListener:
         os.close(self._lock)
 
 
-def tcp_listener(address: tuple[str, int]) -> socket.socket:
-    """Returns a listening TCP socket on a loopback address."""
+def tcp_listener(address: tuple[str, int], setting: str = "server.tcp") -> socket.socket:
+    """Returns a listening TCP socket at the address of this setting."""
     host, port = address
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -127,7 +127,7 @@ def tcp_listener(address: tuple[str, int]) -> socket.socket:
     except OSError as error:
         listening.close()
         status = IN_USE if error.errno == errno.EADDRINUSE else status_of(error)
-        raise CannotStart(f"server.tcp: nobody can listen on {host}:{port}: {error.strerror}", status) from error
+        raise CannotStart(f"{setting}: nobody can listen on {host}:{port}: {error.strerror}", status) from error
     return listening
 
 
@@ -154,9 +154,14 @@ def is_local(listener: socket.socket) -> bool:
 
 
 class Acceptor:
-    """Takes connections from listening sockets and hands them to ``welcome``; rests for a second when exhausted."""
+    """Takes connections from listening sockets and hands each with its listener to ``welcome``.
 
-    def __init__(self, sockets: list[socket.socket], welcome: Callable[[socket.socket], Any], seldom: Seldom) -> None:
+    Rests for a second when the machine is exhausted.
+    """
+
+    def __init__(
+        self, sockets: list[socket.socket], welcome: Callable[[socket.socket, socket.socket], Any], seldom: Seldom
+    ) -> None:
         self.sockets = sockets
         self._welcome = welcome
         self._seldom = seldom
@@ -202,4 +207,4 @@ class Acceptor:
                 self._again = self._loop.call_later(BACK_OFF_S, self.start)
                 return
             connection.setblocking(False)
-            self._welcome(connection)
+            self._welcome(connection, listening)

@@ -73,8 +73,8 @@ class Sender(Protocol):
     """A connection, as one that brings bytes."""
 
     @property
-    def user(self) -> int:
-        """The number of its user, by whom memory is shared out."""
+    def user(self) -> int | str:
+        """Its user, by whom memory is shared out."""
 
     @property
     def is_idle(self) -> bool:
@@ -95,7 +95,7 @@ class Intake:
 
     def __init__(self, longest_frame: int) -> None:
         self.held = 0
-        self._promised: Counter[int] = Counter()  # by user; who has none is not in it
+        self._promised: Counter[int | str] = Counter()  # by user; who has none is not in it
         self._waiting: dict[Sender, int] = {}  # and how much each asks for
         self.suit(longest_frame)
 
@@ -129,7 +129,7 @@ class Intake:
             return self.held + size <= self.budget // 2
         return self.held + size <= self.budget or not self._promised
 
-    def _is_over_share(self, user: int, size: int) -> bool:
+    def _is_over_share(self, user: int | str, size: int) -> bool:
         promised = self._promised.get(user, 0)
         return promised > 0 and promised + size > self.budget // 2
 
@@ -242,8 +242,8 @@ class Reader(Protocol):
     """A connection, as one that is owed replies."""
 
     @property
-    def user(self) -> int:
-        """The number of its user, by whom memory is shared out."""
+    def user(self) -> int | str:
+        """Its user, by whom memory is shared out."""
 
     @property
     def unread_since(self) -> float:
@@ -262,8 +262,8 @@ def to_be_cut(readers: Iterable[R], most_bytes: int = UNREAD_BYTES) -> list[R]:
 
     It is always the slowest of the user for whom most lies unread.
     """
-    slowest: dict[int, deque[R]] = {}
-    unread: Counter[int] = Counter()
+    slowest: dict[int | str, deque[R]] = {}
+    unread: Counter[int | str] = Counter()
     for reader in sorted(readers, key=lambda reader: reader.unread_since):
         slowest.setdefault(reader.user, deque()).append(reader)
         unread[reader.user] += reader.unread_bytes

@@ -6,8 +6,10 @@ and moving is for root, for the daemon's own user, and for those the settings na
 ending or repeating runs, giving back what a connected job has reserved, and setting a message's context, by which it
 seems another's. MQSET, which can switch triggering off, is for those too, and for those whom the settings name for it
 (MQ's authority ``+set``, which ``+put +get`` does not include). A monitor runs programs by what the ledger of runs
-says, so writing there is for administrators, and for the accounts the settings name as monitors'. Over TCP nobody
-proves a user there, so no client there is an administrator or a monitor, or has MQSET.
+says, so writing there is for administrators, and for the accounts the settings name as monitors'. Over plain TCP
+nobody proves a user, so no client there is an administrator or a monitor, or has MQSET. By TLS a certificate or a
+password proves an account (:mod:`trigmon.tls.accounts`), whose rights are those of its name in the same settings:
+root's and the daemon's own rights are of this machine's users alone.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import pwd
 import socket
 import struct
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from trigmon.server.exit_status import CannotStart
@@ -42,7 +45,14 @@ class Peer:
     address: str = ""
 
     def __str__(self) -> str:
-        return self.address or f"pid {self.pid} of {self.user}"
+        if not self.address:
+            return f"pid {self.pid} of {self.user}"
+        return f"{self.user} at {self.address}" if self.user else self.address
+
+    @property
+    def share(self) -> int | str:
+        """Whose limits it counts under: its user's number, its account's name by TLS; -1 for all by plain TCP."""
+        return self.user if self.uid < 0 and self.user else self.uid
 
 
 class Named:
@@ -51,6 +61,10 @@ class Named:
     def __init__(self, names: list[str]) -> None:
         self._users = {name for name in names if not name.startswith("%")}
         self._groups = {name[1:] for name in names if name.startswith("%")}
+
+    def has_account(self, user: str, groups: Collection[str]) -> bool:
+        """Returns whether an account of TLS is one of them."""
+        return user in self._users or not self._groups.isdisjoint(groups)
 
     def has(self, uid: int, gid: int, user: str) -> bool:
         """Returns whether this user is one of them."""
@@ -62,16 +76,22 @@ class Named:
 class Authority:
     """The rule for administrators and monitors; see :class:`Named` for what their lists hold.
 
-    Raises CannotStart for an administrator or a setter that this machine does not have. A monitor's account may come
-    later.
+    Raises CannotStart for an administrator or a setter that this machine does not have, unless accounts of TLS are
+    configured, which may have that name. A monitor's account may come later.
     """
 
     def __init__(
-        self, administrators: list[str], monitors: list[str] | None = None, setters: list[str] | None = None
+        self,
+        administrators: list[str],
+        monitors: list[str] | None = None,
+        setters: list[str] | None = None,
+        *,
+        has_accounts: bool = False,
     ) -> None:
-        for key, names in (("administrators", administrators), ("setters", setters or [])):
-            for name in names:
-                _check_known(f"server.{key}", name)
+        if not has_accounts:
+            for key, names in (("administrators", administrators), ("setters", setters or [])):
+                for name in names:
+                    _check_known(f"server.{key}", name)
         self._administrators = Named(administrators)
         self._monitors = Named(monitors or [])
         self._setters = Named(setters or [])
@@ -120,6 +140,17 @@ class Authority:
             administrator=self.administers(*who),
             monitor=self.monitors(*who),
             setter=self.sets(*who),
+        )
+
+    def of_account(self, user: str, groups: Collection[str], address: str) -> Peer:
+        """Returns the peer that an account of TLS makes: what it may stands in the settings, by name alone."""
+        administers = self._administrators.has_account(user, groups)
+        return Peer(
+            user=user,
+            administrator=administers,
+            monitor=administers or self._monitors.has_account(user, groups),
+            setter=administers or self._setters.has_account(user, groups),
+            address=address,
         )
 
     def administers(self, uid: int, gid: int, user: str) -> bool:

@@ -22,7 +22,8 @@ PROTOCOL_VERSION = 1
 class Hello(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="hello"):
     """The client's first frame. ``client_id`` names it to ``Outcome`` after this connection has gone.
 
-    ``run_id`` is the run a monitor started this program for, or nothing.
+    ``run_id`` is the run a monitor started this program for, or nothing. ``user`` and ``password`` are sent over TLS
+    alone, by a client without a certificate.
     """
 
     protocol: int
@@ -30,6 +31,12 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="hel
     application: str = ""
     pid: int = 0
     run_id: str = ""
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        """Returns the hello without its password, for logs and tracebacks."""
+        return f"Hello({self.application!r}, pid={self.pid}, user={self.user!r})"
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="welcome"):

@@ -1,0 +1,90 @@
+"""``trigmon tls``: what it makes, and what it refuses."""
+
+import json
+import ssl
+
+import pytest
+
+from trigmon.tls import accounts, passwords
+
+
+@pytest.fixture
+def run(daemon):
+    """Runs ``trigmon tls`` beside a queue manager that has been started once; returns status, output and error."""
+    one = daemon()
+    one.stop()
+
+    def do(*arguments, **more):
+        ended = one.trigmon("tls", *arguments, **more)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    do.directory = one.data / "tls"
+    return do
+
+
+def test_what_is_made_is_for_its_owner_and_made_once(run):
+    status, _, why = run("make")
+    assert (status, "--host" in why) == (2, True)
+    assert run("make", "--host", "localhost", "--host", "::1")[0] == 0
+    assert {path.name: path.stat().st_mode & 0o777 for path in run.directory.iterdir()} == {
+        "authority.crt": 0o644,
+        "authority.key": 0o600,
+        "server.crt": 0o644,
+        "server.key": 0o600,
+        "users.yaml": 0o600,
+    }
+    assert run.directory.stat().st_mode & 0o777 == 0o700
+    status, _, why = run("make", "--host", "localhost")
+    assert (status, "--renew" in why) == (2, True)
+
+
+def test_a_renewed_certificate_is_for_the_same_hosts_by_the_same_authority(run):
+    run("make", "--host", "localhost", "--host", "10.0.0.5")
+    before = (run.directory / "server.crt").read_text()
+    status, said, _ = run("make", "--renew", "--days", "30", "--output", "json")
+    assert status == 0
+    assert json.loads(said)["hosts"] == ["localhost", "10.0.0.5"]
+    assert (run.directory / "server.crt").read_text() != before == (run.directory / "server.crt.before").read_text()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(run.directory / "server.crt", run.directory / "server.key")
+
+
+def test_a_user_gets_certificate_password_and_groups_and_goes(run, tmp_path):
+    run("make", "--host", "localhost")
+    assert run("user", "alice", "--certificate", "--directory", str(tmp_path / "a"))[0] == 0
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {
+        "alice.crt",
+        "alice.key",
+        "authority.crt",
+        "client.ini",
+    }
+    assert run("user", "alice", "--password", "--group", "ops", input="secret\n")[0] == 0
+    (alice,) = accounts.read(run.directory / "users.yaml").by_user.values()
+    assert (alice.certificates, alice.groups) == (("CN=alice",), ("ops",))
+    assert passwords.is_right("secret", alice.password)
+    _, shown, _ = run("show")
+    assert "alice" in shown
+    assert alice.password not in shown
+    assert run("user", "alice", "--remove")[0] == 0
+    assert not accounts.read(run.directory / "users.yaml").by_user
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "why"),
+    [
+        (["user", "alice"], "", "say how the user comes"),
+        (["user", "alice", "--remove"], "", "has no user alice"),
+        (["user", "alice", "--password"], "\n", "an empty password is none"),
+    ],
+)
+def test_a_wrong_use_is_refused_with_the_remedy(run, arguments, given, why):
+    run("make", "--host", "localhost")
+    status, _, said = run(*arguments, input=given)
+    assert (status, why in said) == (2, True)
+
+
+def test_a_user_before_the_files_are_made_is_one_sentence(run):
+    status, _, said = run("user", "alice", "--password", input="x\n")
+    assert status == 1
+    assert "users.yaml" in said
+    assert "Traceback" not in said

@@ -1,0 +1,71 @@
+"""Files of TLS for tests: an authority, the listener's certificate, and clients of every kind."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+from pathlib import Path
+
+from trigmon.tls import accounts
+from trigmon.tls.accounts import Account
+from trigmon.tls.certificates import Pair, make_authority, make_certificate
+from trigmon.tls.passwords import hashed
+
+NOW = datetime.datetime.now(datetime.UTC)
+
+
+class Site:
+    """A directory with the listener's files, and with clients that its authority knows, or a foreign one."""
+
+    def __init__(self, directory: Path, hosts: tuple[str, ...] = ("localhost",)) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self.authority, self.foreign = (make_authority(name, NOW) for name in ("ours", "theirs"))
+        self.save(self.authority, "authority")
+        self.save(self.foreign, "foreign")
+        self.save(make_certificate(self.authority, hosts[0], hosts, NOW), "server")
+        accounts.write(self.users, [])
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+
+    @property
+    def users(self) -> Path:
+        return self.directory / "users.yaml"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {
+            "tls.listen": f"127.0.0.1:{self.port}",
+            "tls.certificate": self.directory / "server.crt",
+            "tls.private_key": self.directory / "server.key",
+            "tls.client_authority": self.directory / "authority.crt",
+            "tls.users": self.users,
+        }
+
+    def save(self, pair: Pair, name: str) -> None:
+        for end in ("crt", "key"):
+            (self.directory / f"{name}.{end}").unlink(missing_ok=True)
+        pair.save(self.directory / f"{name}.crt", self.directory / f"{name}.key")
+
+    def let_in(self, *known: Account) -> None:
+        accounts.write(self.users, known)
+
+    def client(self, name: str, *, by: Pair | None = None, days: int = 10, now: datetime.datetime = NOW) -> None:
+        """Makes a client's certificate."""
+        self.save(make_certificate(by or self.authority, name, (), now, days), name)
+
+    def address(self, name: str = "", *, user: str = "", host: str = "localhost", authority: str = "authority") -> str:
+        """Returns the address by which a client comes: with the certificate ``name``, or as ``user`` by password."""
+        parts = [f"authority={self.directory / f'{authority}.crt'}"]
+        if name:
+            parts += [f"certificate={self.directory / f'{name}.crt'}", f"key={self.directory / f'{name}.key'}"]
+        if user:
+            parts += [f"user={user}", f"password_file={self.directory / 'password'}"]
+        return f"tls://{host}:{self.port}/QM1?{'&'.join(parts)}"
+
+    def password(self, text: str) -> str:
+        """Writes the password that clients send; returns its hash."""
+        path = self.directory / "password"
+        path.write_text(text)
+        path.chmod(0o600)
+        return hashed(text)

@@ -1,0 +1,89 @@
+"""The files of the TLS listener: read at the start, read anew when they change, and looked at for their expiry."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from pathlib import Path
+from typing import Any
+
+from trigmon.server.exit_status import CannotStart
+from trigmon.setting_sections import TlsSettings
+from trigmon.tls import accounts
+from trigmon.tls.accounts import Accounts
+from trigmon.tls.contexts import TlsFileError, server_context
+
+AHEAD = datetime.timedelta(days=30)
+"""So long before a certificate expires the status and the log say so."""
+_Stamp = tuple[tuple[int, int, int], ...]
+
+
+class TlsFiles:
+    """The context and the accounts in force. A change that cannot be used changes nothing, and is logged."""
+
+    def __init__(self, settings: TlsSettings, data: Path, log: Any) -> None:
+        self.certificate = Path(settings.certificate or data / "tls" / "server.crt")
+        self._key = Path(settings.private_key or data / "tls" / "server.key")
+        own = data / "tls" / "authority.crt"
+        given = settings.client_authority
+        self._authority = Path(given) if given else own if own.exists() else None
+        self._users = Path(settings.users or data / "tls" / "users.yaml")
+        self._log = log
+        self._stamp = self._now_on_disk()
+        try:
+            self.context, self.accounts = self._read()
+            self._expires = self._expiry()
+        except TlsFileError as error:
+            raise CannotStart(f"tls.listen: {error}. trigmon tls make writes the files") from None
+        except ImportError as error:
+            raise CannotStart(f"tls.listen: {error}") from None
+
+    def look(self) -> bool:
+        """Reads the files anew when one has changed; returns whether others are in force now."""
+        stamp = self._now_on_disk()
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        try:
+            context, found = self._read()
+            self._expires = self._expiry()
+        except TlsFileError as error:
+            self._log.error("the files of TLS cannot be used; those from before stay in force", why=str(error))
+            return False
+        self.context, self.accounts = context, found
+        self._log.info("the files of TLS were read anew", users=len(found.by_user), valid_until=self.valid_until)
+        return True
+
+    @property
+    def valid_until(self) -> str:
+        """The day on which the first certificate expires."""
+        return min(self._expires.values()).date().isoformat()
+
+    def warnings(self, now: datetime.datetime) -> list[str]:
+        """Returns a sentence for each certificate that has expired or soon will."""
+        warnings = []
+        for path, until in self._expires.items():
+            if until - now < AHEAD:
+                left = "has expired" if until <= now else f"expires in {(until - now).days} days"
+                warnings.append(f"{path} {left} ({until.date()}): trigmon tls make --renew makes another")
+        return warnings
+
+    def _expiry(self) -> dict[Path, datetime.datetime]:
+        from trigmon.tls.certificates import not_after
+
+        wanted = [self.certificate, *([self._authority] if self._authority else [])]
+        return {path: not_after(path) for path in wanted}
+
+    def _read(self) -> tuple[ssl.SSLContext, Accounts]:
+        context = server_context(self.certificate, self._key, self._authority)
+        return context, accounts.read(self._users)
+
+    def _now_on_disk(self) -> _Stamp:
+        stamps = []
+        for path in (self.certificate, self._key, self._authority, self._users):
+            try:
+                found = path.stat() if path else None
+            except OSError:
+                found = None
+            stamps.append((found.st_ino, found.st_mtime_ns, found.st_size) if found else (0, 0, 0))
+        return tuple(stamps)
