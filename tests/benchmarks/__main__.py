@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks import arriving, first_row, large_units, on_shared, put_stages
+from tests.benchmarks import arriving, first_row, large_units, on_shared, over_tls, put_stages
 from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
@@ -59,6 +59,7 @@ def main() -> None:
     parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
     parser.add_argument("--files", action="store_true", help="only files that become messages, and a watch at rest")
     parser.add_argument("--console", action="store_true", help="only what the web console costs clients at work")
+    parser.add_argument("--tls", action="store_true", help="only clients by TLS beside those by the socket")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
@@ -97,6 +98,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         first_row.measured(directory, rounds, archive=not options.quick)
     elif options.postgres:
         postgres(directory, rounds, scale)
+    elif options.tls:
+        over_tls.measured(directory, rounds, 1_000 // scale)
     elif options.large_units:
         large_units.measured(directory, 1_000_000 // scale)
     elif options.console:

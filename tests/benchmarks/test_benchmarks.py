@@ -79,6 +79,13 @@ def test_what_the_web_console_costs_is_measured_beside_no_console():
     assert done.stdout.count(" x ") == 2
 
 
+def test_clients_by_tls_are_measured_beside_those_by_the_socket():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--tls"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" x ") == 3
+
+
 def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--postgres"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
