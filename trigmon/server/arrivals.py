@@ -11,7 +11,7 @@ import contextlib
 import socket
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trigmon.log import Seldom
 from trigmon.mq.reasons import Reason
@@ -20,10 +20,12 @@ from trigmon.server.connection import Connection
 from trigmon.server.connection_limits import Clients
 from trigmon.server.executor import aside
 from trigmon.server.peer_identity import Authority, Peer
-from trigmon.server.tls_arrivals import TlsArrivals
 from trigmon.server.turns import Turns
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
+
+if TYPE_CHECKING:
+    from trigmon.server.tls_arrivals import TlsArrivals
 
 LOOK_UP_S = 8.0
 """So long a connection waits for the user database; a client waits 10 s for its welcome by default."""

@@ -7,9 +7,8 @@ looked at. A peer that speaks nonsense, drips, floods or never reads is cut; nob
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from trigmon.mq.calls import Call, Disconnect, Get, GetMany
 from trigmon.mq.enums import GetOption
@@ -21,6 +20,9 @@ from trigmon.server.peer_identity import Peer
 from trigmon.setting_sections import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT, Body, FrameReader, ProtocolError
+
+if TYPE_CHECKING:
+    import ssl
 
 OUTBOX_BYTES = 1024 * 1024
 """Replies that lie unread in the daemon; above it the connection's next call waits."""

@@ -34,7 +34,6 @@ from trigmon.server.peer_identity import Authority
 from trigmon.server.queue_manager_setup import QueueManagerSetup
 from trigmon.server.store_setup import where
 from trigmon.server.timers import Chore, Timers
-from trigmon.server.tls_arrivals import tls_arrivals
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
 from trigmon.store.port import Fenced, Lost
@@ -257,6 +256,8 @@ class Daemon:
         if server.tcp_address:
             listening.append(tcp_listener(server.tcp_address))
         if self._settings.tls.address:
+            from trigmon.server.tls_arrivals import tls_arrivals  # only who listens by TLS pays for it
+
             self._arrivals.tls = tls_arrivals(self._settings, self._authority, self._log, self._seldom)
             listening.append(self._arrivals.tls.listening)
         return listening
