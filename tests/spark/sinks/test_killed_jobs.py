@@ -68,7 +68,7 @@ def numbers_in(kind, directory):
         ("delta", "before the commit"),
         ("delta", "after the commit"),
         ("iceberg", "after the commit"),
-        ("objects", "after the commit"),
+        pytest.param("objects", "after the commit", marks=pytest.mark.slow),
         *(
             pytest.param(kind, moment, marks=pytest.mark.slow)
             for kind in ("delta", "iceberg", "objects")

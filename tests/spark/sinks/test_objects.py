@@ -6,17 +6,20 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pyarrow.parquet
 import pytest
+from deltalake import DeltaTable
 
 from tests.spark.clusters import free_port
 from tests.spark.sinks.plays import Plays, name
 from tests.waiting import until
+from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.object_table import ObjectSink, object_files, read_objects
 from trigmon.spark.sinks.place import place_of
-from trigmon.spark.sinks.sink import SinkError
+from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 pytestmark = [pytest.mark.spark]
 SERVER = """
@@ -111,6 +114,19 @@ def test_other_engines_get_the_urls_of_the_files_that_belong_to_the_table(spark,
     assert place.names("b1") == [url.removeprefix(f"{table}/")]
     data = place.get(url.removeprefix(f"{table}/"))
     assert pyarrow.parquet.read_table(pyarrow.BufferReader(data)).num_rows == 3
+
+
+def test_a_delta_table_lies_on_an_object_store_too_and_takes_each_batch_once(spark, table, store):
+    for _ in range(2):
+        is_new = DeltaSink(table, options=store, partition_by=["at"]).write(
+            spark.range(4).selectExpr("id", "'a b' as at"), name(1)
+        )
+    assert not is_new
+    (path,) = {Path(url).parent.name for url in DeltaTable(table, storage_options=store).file_uris()}
+    assert path == "at=a%20b"
+    assert DeltaSink(table, options=store).refuse(name(2))
+    with pytest.raises(BatchRefusedError):
+        DeltaSink(table, options=store).write(spark.range(1), name(2))
 
 
 def test_a_store_that_does_not_answer_is_the_sink_s_fault(table, store):
