@@ -1,4 +1,4 @@
-"""What a member need not judge of a shared queue: whatever moved there could bring nothing."""
+"""What a member need not judge of a shared queue, or in a short way: what moved there could bring nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.internal_calls import JudgeShared
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.shared_view import Reader, Shared
-from trigmon.rules.shared_triggers import decide_judge_shared, is_quiet
+from trigmon.rules.shared_triggers import decide_judge_shared, decide_untriggered, is_quiet
 
 INITIATION = QueueFacts(LocalQueue(name="I"), open_input_count=1)
 ONE = (1, *[0] * 9)
@@ -35,11 +35,20 @@ def queue(trigger_type: TriggerType, readers: int, others: int) -> QueueFacts:
     return QueueFacts(definition, open_input_count=readers, shared=shared)
 
 
-def judged(now: QueueFacts, before: QueueFacts) -> Decision:
+def facts_of(now: QueueFacts | None, before: QueueFacts | None) -> WideFacts:
     connection = ConnectionFacts(1, "c", "a", "u", 1)
     q_mgr = QueueManagerDefinition(name="QM1")
-    facts = WideFacts(q_mgr, connection, queue=now, judged=before, process=Process(name="P"), initiation=INITIATION)
-    return decide_judge_shared(JudgeShared(q_name="Q", acted=True), facts, None, 0, Counter("QM1", 1))
+    return WideFacts(q_mgr, connection, queue=now, judged=before, process=Process(name="P"), initiation=INITIATION)
+
+
+def judged(now: QueueFacts, before: QueueFacts, *, acted: bool = True) -> Decision:
+    call = JudgeShared(q_name="Q", acted=acted)
+    return decide_judge_shared(call, facts_of(now, before), None, 0, Counter("QM1", 1))
+
+
+def off(of: QueueFacts) -> QueueFacts:
+    """The queue with its triggers off."""
+    return replace(of, definition=replace(of.definition, trigger_control=TriggerControl.OFF))
 
 
 @pytest.mark.parametrize("others", [0, 1])
@@ -70,3 +79,43 @@ def test_a_close_a_definition_and_a_queue_that_is_new_or_gone_are_never_quiet():
     changed = replace(before, definition=replace(before.definition, trigger_control=TriggerControl.OFF))
     assert not any(is_quiet(now, before) for now in (closed, elsewhere, changed, None))
     assert not is_quiet(before, None)
+
+
+@pytest.mark.parametrize("acted", [False, True])
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("readers", [0, 1])
+@pytest.mark.parametrize("trigger_type", list(TriggerType))
+def test_where_triggers_are_off_the_short_way_decides_the_same(trigger_type, readers, others, acted):
+    before = off(queue(trigger_type, readers, others))
+    assert before.shared is not None
+    came = [
+        replace(before.shared, put_totals=ONE, rises=ONE),
+        replace(before.shared, put_totals=(2, 0, 3, *[0] * 7), rises=ONE, crossings=1),
+        before.shared,
+    ]
+    for shared in came:
+        now = replace(before, depths=shared.put_totals, shared=shared)
+        decision = decide_untriggered(facts_of(now, before), 0, acted=acted)
+        assert decision == judged(now, before, acted=acted)
+        assert decision.judged or not acted or shared is before.shared
+
+
+def test_the_short_way_judges_nothing_else():
+    before = off(queue(TriggerType.FIRST, 1, 1))
+    assert before.shared is not None
+    came = replace(before, depths=ONE, shared=replace(before.shared, put_totals=ONE, rises=ONE))
+    assert came.shared is not None
+    others = [
+        (None, before),
+        (came, None),
+        (replace(came, shared=None), before),
+        (replace(came, definition=queue(TriggerType.FIRST, 1, 1).definition), before),
+        (came, queue(TriggerType.FIRST, 1, 1)),
+        (replace(came, open_input_count=0), before),
+        (replace(came, shared=replace(came.shared, readers=())), before),
+        (replace(came, shared=replace(came.shared, triggers=1)), before),
+        (replace(came, shared=replace(came.shared, disarms=1)), before),
+    ]
+    assert decide_untriggered(facts_of(came, before), 0, acted=True) is not None
+    for now, judged_last in others:
+        assert decide_untriggered(facts_of(now, judged_last), 0, acted=True) is None

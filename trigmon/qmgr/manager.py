@@ -87,7 +87,7 @@ class QueueManager:
         self._oldest = OldestMessages(store, self._activity)
         self.counters = Counters()
         self._notes = Notes(name, self._sessions, self._waiters, scan, self._looks, self._activity, self.counters)
-        self._moved = MovedQueues(self, store, self._notes)
+        self._moved = MovedQueues(self, store, self._notes, self._noted)
         self.event_messages = EventMessages(self, store, self._notes, self._activity)
         self._is_in_group = store.is_in_group
         self.backups = Backups(store, clock, self._sessions)
@@ -202,7 +202,7 @@ class QueueManager:
         try:
             reply = self.perform(call, session, now).reply
             if self._is_in_group:
-                self._moved.judge(now)
+                self._moved.judge(session, call, now)
             if self.event_messages.are_on:
                 self.event_messages.report(tuple(self._noted), now)
             verb = VERBS[type(call)]

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Call
-from trigmon.mq.enums import TriggerType
+from trigmon.mq.enums import TriggerControl, TriggerType
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.changes import AnyChange, StampTrigger
-from trigmon.rules.model.decision import Decision, Ids
+from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
 from trigmon.rules.model.group_changes import NoteJudged
 from trigmon.rules.model.internal_calls import JudgeMoved, JudgeShared, RecordJudged, TakeCopy
@@ -43,6 +43,28 @@ def is_quiet(queue: QueueFacts | None, judged: QueueFacts | None) -> bool:
         and queue.open_input_count == judged.open_input_count
         and (queue.definition is judged.definition or queue.definition == judged.definition)
     )
+
+
+def decide_untriggered(facts: Facts, now: int, *, acted: bool) -> Decision | None:
+    """Returns what :func:`decide_judge_shared` decides where only messages came and triggers are off; else None.
+
+    Nobody has opened, closed or altered the queue, nor has it fired, since it was judged last. Then nothing is written,
+    and it only shows that a put was judged.
+    """
+    queue, judged = facts.queue, facts.judged
+    if queue is None or queue.shared is None or judged is None or judged.shared is None:
+        return None
+    shared, before = queue.shared, judged.shared
+    is_as_judged = (
+        queue.definition.trigger_control is TriggerControl.OFF
+        and (queue.definition is judged.definition or queue.definition == judged.definition)
+        and queue.open_input_count == judged.open_input_count
+        and (shared.readers, shared.triggers, shared.disarms) == (before.readers, before.triggers, before.disarms)
+    )
+    if not is_as_judged:
+        return None
+    puts = _puts(Neighbour(queue, facts.process, facts.initiation, judged), facts, now, acted=acted)
+    return Decision(judged=tuple(Judged(put, None) for put in puts))
 
 
 def decide_judge_moved(call: JudgeMoved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

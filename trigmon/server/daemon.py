@@ -232,6 +232,7 @@ class Daemon:
             log=self._log,
             on_broken=self._broken,
             worker=self._worker,
+            shared=self._setup.half,
         )
         self._arrivals.serve(turns, self._clients)
         return turns

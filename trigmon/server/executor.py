@@ -66,6 +66,9 @@ class Worker(Protocol):
     def give(self, begin: Callable[[], Work | None]) -> None:
         """Runs the work that ``begin`` returns, called on the loop when it is due; None for no work."""
 
+    def give_next(self, begin: Callable[[], Work | None]) -> None:
+        """Runs work as :meth:`give`, before all other that waits. Called by what follows from a piece of work."""
+
     def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Runs the last work, as :meth:`do`: the session whose socket was watched may end with it."""
 
@@ -92,6 +95,10 @@ class OnTheLoop:
         """See :class:`Worker`."""
         if (work := begin()) is not None:
             self.do(*work)
+
+    def give_next(self, begin: Callable[[], Work | None]) -> None:
+        """See :class:`Worker`."""
+        self.give(begin)
 
     def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """See :class:`Worker`."""
@@ -144,6 +151,11 @@ class InAThread:
         self._given.append(begin)
         if not self._began:
             self._go_on()
+
+    def give_next(self, begin: Callable[[], Work | None]) -> None:
+        """See :class:`Worker`."""
+        if not self._is_over:
+            self._given.appendleft(begin)
 
     def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """See :class:`Worker`."""

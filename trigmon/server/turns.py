@@ -1,7 +1,8 @@
 """The turn of the loop: every call that has arrived becomes one turn of the queue manager, and then all are answered.
 
 Connections that were readable together plan one turn; it begins when all of them have been read, so under load the
-batch grows by itself and one sync of the disk serves many. No call waits for a batch to fill.
+batch grows by itself and one sync of the disk serves many. No call waits for a batch to fill. Where a turn waits for a
+group to be entered, the calls that arrive meanwhile belong to it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from trigmon.log import Seldom
 from trigmon.mq.calls import Alter, Call
@@ -36,6 +37,17 @@ FAIR_SHARE = 8
 """Messages a connection may bring into a turn at least, however many connections there are."""
 
 Batch = list[tuple[Session, int, Call]]
+
+
+class SharedTurn(Protocol):
+    """The group's part of a member's turns; :class:`trigmon.store.postgres.group.membership.PostgresMembership`."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next turn enters the group at its begin."""
+
+    def begin(self) -> None:
+        """Begins a turn, which may wait for other members. The turn must be performed, even without calls."""
 
 
 class ReadyQueue:
@@ -80,7 +92,7 @@ class Turns:
     """Carries calls from connections to the queue manager and replies back, until its end.
 
     ``on_broken`` is called with an error out of a turn: then nothing may be answered any more. The ``worker`` does all
-    that is asked of the queue manager.
+    that is asked of the queue manager. ``shared``: the group's part of each turn, for a member.
     """
 
     def __init__(
@@ -93,6 +105,7 @@ class Turns:
         log: Any,
         on_broken: Callable[[BaseException], None],
         worker: Worker | None = None,
+        shared: SharedTurn | None = None,
     ) -> None:
         self.patience = patience
         self.clients = clients
@@ -102,6 +115,8 @@ class Turns:
         self._on_broken = on_broken
         self._worker = worker or OnTheLoop()
         self._worker.failed = self._break
+        self._shared = shared
+        self._last_calls = 0
         self._loop = loop = asyncio.get_running_loop()
         self._at_end_of_pass = loop.call_at_end_of_pass if isinstance(loop, EventLoop) else loop.call_soon
         self._ready = ReadyQueue()
@@ -185,7 +200,20 @@ class Turns:
         if not self._is_scheduled and not self._is_over:
             self._is_scheduled = True
             # Calls are gathered when the turn begins: what arrives until then belongs to the same turn.
-            self._at_end_of_pass(partial(self._worker.give, self._turn))
+            self._at_end_of_pass(partial(self._worker.give, self._begin))
+
+    def _begin(self) -> Work | None:
+        """Returns what enters the group, so that calls are gathered behind that; without a wait to use, the turn.
+
+        A client that is alone sends nothing meanwhile, and would only wait for one more change of threads.
+        """
+        if self._is_over or self._last_calls <= 1 or self._shared is None or not self._shared.is_due:
+            return self._turn()
+        return self._shared.begin, lambda _: self._worker.give_next(self._begun)
+
+    def _begun(self) -> Work | None:
+        self._is_due = True
+        return self._turn()
 
     def _turn(self) -> Work | None:
         self._is_scheduled = False
@@ -194,6 +222,7 @@ class Turns:
         batch = self._ready.next_batch()
         lost, self._lost = self._lost, []
         is_due, self._is_due = self._is_due, False
+        self._last_calls = len(batch) or self._last_calls
         perform = partial(self._perform, batch, lost, is_due=is_due)
         return perform, partial(self._performed, len(batch), lost)
 

@@ -69,8 +69,8 @@ class Link:
                 name = self._names[statement] = b"s%d" % len(self._names)
                 self._pg.send_prepare(name, _numbered(statement).encode())
                 self._sent.append("")
-            encoded = [_encoded(value) for value in values]
-            formats = [_BINARY if isinstance(value, bytes | Array) else _TEXT for value in values]
+            encoded = [_ENCODERS[type(value)](value) for value in values]
+            formats = [_BINARY if type(value) in _BINARIES else _TEXT for value in values]
             self._pg.send_query_prepared(name, encoded, formats, _BINARY)
         except psycopg.Error as error:
             raise Failed(str(error)) from error
@@ -176,18 +176,6 @@ def _numbered(statement: str) -> str:
     return re.sub(r"\?", lambda _: f"${next(numbers)}", re.sub(r"INDEXED BY \w+", "", statement))
 
 
-def _encoded(value: object) -> bytes | None:
-    if isinstance(value, bytes) or value is None:
-        return value
-    if isinstance(value, int):
-        return b"%d" % value
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Array):
-        return _array(value)
-    raise TypeError(f"a {type(value).__name__} is no value of a row")
-
-
 def _text(value: str) -> bytes:
     """Returns encoded text. PostgreSQL's text has no NUL, so it is replaced; no real name has one."""
     return value.replace("\0", "\u2400").encode()
@@ -211,6 +199,25 @@ def _array(array: Array) -> bytes:
             encoded = encode(value)
             parts += (len(encoded).to_bytes(4, "big"), encoded)
     return b"".join(parts)
+
+
+def _same(value: bytes | None) -> bytes | None:
+    return value
+
+
+class _Encoders(dict[type, Callable[[Any], bytes | None]]):
+    """The functions that encode values, by type; a subclass, such as an enumeration, is encoded as its base."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], bytes | None]:
+        for base in kind.__mro__:
+            if base in self:
+                self[kind] = self[base]
+                return self[base]
+        raise TypeError(f"a {kind.__name__} is no value of a row")
+
+
+_ENCODERS = _Encoders({bytes: _same, type(None): _same, int: b"%d".__mod__, str: _text, Array: _array})
+_BINARIES = frozenset({bytes, Array})
 
 
 def _integer(value: bytes) -> int:

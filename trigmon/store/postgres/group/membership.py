@@ -189,6 +189,11 @@ class PostgresMembership:
 
     # -- a turn -----------------------------------------------------------------------------------------
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the next turn enters the group at its begin, as far as is known without a look at the socket."""
+        return self._is_notified or self._was_busy
+
     def begin(self) -> None:
         """Begins a turn. Looks for others' changes after a notification, and at least every ``peek_s`` seconds."""
         if self._turn.is_open:
