@@ -48,7 +48,7 @@ from trigmon.spark.poison_search.crash_search import is_bad
 from trigmon.spark.poison_search.parts import Parting, Refuse, units_of, why_bad
 from trigmon.spark.progress import Line
 from trigmon.spark.retry import IN_USE_S, when_free
-from trigmon.spark.sinks.sink import Sink
+from trigmon.spark.sinks.sink import Sink, SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -270,6 +270,10 @@ class Batches:
         found = cut(row["left_ordinals"], begin, behind)
         if not found:
             return True
+        if isinstance(error, SinkError):
+            self._tell_of(number, sum(b - a for a, b in found), f"the sink is to blame: {error}")
+            self._connection.release(number, begin, behind - begin, counts=False)
+            return False
         if part is not None:
             self.parting.failed(part)
         units = units_of(self._connection, number, found, self.groups)

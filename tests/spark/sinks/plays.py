@@ -133,6 +133,29 @@ class Plays:
         assert (done.rows, done.rejected, depth(qm, q_name)) == (8, [], 0)
         assert sorted(int(row["data"]) for row in rows()) == list(range(8))
 
+    def test_an_error_of_the_sink_sets_no_message_aside_though_others_were_written_before(
+        self, qm, q_name, here, spark, made, rows, monkeypatch
+    ):
+        qm.put_many(q_name, [b"%d" % n for n in range(4)])
+        full, write = made(), made().write
+        taken = []
+
+        def written(frame, batch):
+            if taken or frame.count() > 1:
+                raise SinkError("no space left")
+            taken.append(batch)
+            return write(frame, batch)
+
+        monkeypatch.setattr(full, "write", written)
+        with pytest.raises(SinkError, match="no space left"):
+            drain(spark, to=full, max_rows=4, **here)
+        assert len(taken) <= 1
+        assert (depth(qm, q_name), qm.reservations(q_name)) == (4 - len(taken), [])
+        with qm.open(q_name, "browse") as queue:
+            assert queue.get(browse_first=True).backout_count == 0
+        assert drain(spark, to=made(), **here).rejected == []
+        assert sorted(int(row["data"]) for row in rows()) == [0, 1, 2, 3]
+
     def _die(self, spark, times, how):
         for _ in range(times):
             with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next():
