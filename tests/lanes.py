@@ -45,6 +45,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_benchmarks.py::test_a_shared_queue": "postgres",
     "tests/benchmarks/test_benchmarks.py::test_every_benchmark": "process",
     "tests/benchmarks/test_benchmarks.py::test_scrapes": "process",
+    "tests/benchmarks/test_benchmarks.py::test_the_cpu": "process",
     "tests/benchmarks/test_benchmarks.py::test_what_another": "process",
     "tests/benchmarks/test_benchmarks.py::test_what_the_web": "process",
     "tests/benchmarks/test_benchmarks.py::test_clients_by_tls": "process",

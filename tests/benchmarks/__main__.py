@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks import arriving, first_row, large_units, on_shared, over_tls, put_stages
+from tests.benchmarks import arriving, first_row, large_units, on_shared, over_tls, put_stages, reserving
 from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured (default 5)")
     parser.add_argument("--directory", type=Path, help="where the data lies, for the disk to be measured")
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
+    parser.add_argument("--reserving", action="store_true", help="only the CPU of a row in a reservation, by stage")
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
@@ -94,6 +95,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
     """Whether one of those was asked for that are measured alone, and has been measured."""
     if options.spark:
         spark(directory, rounds, 100_000 // scale)
+    elif options.reserving:
+        reserving.measured(directory, rounds, 100_000 // scale)
     elif options.first_row:
         first_row.measured(directory, rounds, archive=not options.quick)
     elif options.postgres:

@@ -10,6 +10,7 @@ from tests.benchmarks.first_row import WAYS as WAYS_TO_START
 from tests.benchmarks.heads import WAYS
 from tests.benchmarks.large_units import ENDS
 from tests.benchmarks.measuring import Figures, bars
+from tests.benchmarks.reserving import STAGES
 from tests.benchmarks.servers import Beanstalkd
 
 
@@ -118,3 +119,10 @@ def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     assert done.returncode == 0, done.stderr
     assert "messages of 1 KiB into Parquet" in done.stdout
     assert done.stdout.count(" x ") == 3
+
+
+def test_the_cpu_of_a_reserved_row_is_measured_at_each_stage():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--reserving"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [stage for stage in STAGES if f"  {stage} " not in done.stdout] == []
