@@ -18,6 +18,7 @@ if find_spec("pyspark") is None:
 
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
-from trigmon.spark.queue_batches import Batch, Batches, Rejected, batches
+from trigmon.spark.poison_search.failed_batches import Rejected
+from trigmon.spark.queue_batches import Batch, Batches, batches
 
 __all__ = ["Batch", "Batches", "Drained", "Rejected", "batches", "drain", "refuse_batch", "write_batch"]

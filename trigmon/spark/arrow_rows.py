@@ -23,7 +23,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -62,6 +62,30 @@ class UnfitRowError(ValueError):
     """A message that is no row of the schema, or a row that is no message. The text names it and the reason."""
 
 
+class UnreadableError(UnfitRowError):
+    """Messages that are no rows of the schema. ``reasons`` are those of each, by its ordinal."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        self.reasons = dict(reasons)
+        more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        super().__init__(next(iter(reasons.values())) + more)
+
+
+class Malformed(NamedTuple):
+    """What becomes of data that is no JSON object of the schema: a mode of Spark's own readers.
+
+    FAILFAST raises UnreadableError. DROPMALFORMED leaves the message out. PERMISSIVE makes a row of nulls, with the
+    text in the ``column``, where the schema has it.
+    """
+
+    mode: str = "FAILFAST"
+    column: str = "_corrupt_record"
+
+
+FAILFAST = Malformed()
+MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+
+
 def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
     """Returns these columns as a DDL schema of Spark. Raises UnfitRowError for a name that is no column."""
     for name in (names := list(names)):
@@ -86,27 +110,35 @@ def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) 
     return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
 
 
-def from_json(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+def from_json(
+    got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema, malformed: Malformed = FAILFAST
+) -> pa.RecordBatch:
     """Returns messages whose data is one JSON object each, as a batch of the schema's columns.
 
     A column is the object's field of that name, null where the object has none; other fields are left out. A column
-    ``mq_priority`` is the column ``priority`` of format raw, and so for every other. Raises
-    UnfitRowError, which names the message, for data that is no JSON object or whose fields have other types.
+    ``mq_priority`` is the column ``priority`` of format raw, and so for every other. ``malformed`` says what becomes of
+    data that is no JSON object, or whose fields have other types; UnreadableError names all of these messages.
     """
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
-    body = pa.schema([field for field in schema if field.name not in own])
-    try:
-        table = _parsed([one.data for one in got], body)
-    except (pa.ArrowException, UnfitRowError):
-        for one, ordinal in zip(got, ordinals, strict=True):
-            try:
-                _parsed([one.data], body)
-            except (pa.ArrowException, UnfitRowError) as error:
-                which = f"message {one.descriptor.msg_id.hex()} (ordinal {ordinal})"
-                raise UnfitRowError(f"{which} is no JSON object of the schema: {error}") from None
-        raise
+    body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
+    bodies = [one.data for one in got]
+    bad = _unreadable(bodies, body)
+    if bad and malformed.mode == "FAILFAST":
+        raise UnreadableError({ordinals[at]: _named(got[at], ordinals[at], why) for at, why in bad.items()})
+    if bad and malformed.mode == "DROPMALFORMED":
+        kept = [at for at in range(len(got)) if at not in bad]
+        got, ordinals, bodies = [got[at] for at in kept], [ordinals[at] for at in kept], [bodies[at] for at in kept]
+        bad = {}
+    table = _parsed([b"{}" if at in bad else one for at, one in enumerate(bodies)], body)
+    texts = [bodies[at].decode(errors="replace") if at in bad else None for at in range(len(bodies))]
     described = to_batch(got, ordinals, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
-    arrays = [described.column(own[f.name]) if f.name in own else table.column(f.name) for f in schema]
+
+    def column(field: pa.Field) -> pa.Array | pa.ChunkedArray:
+        if field.name in own:
+            return described.column(own[field.name])
+        return pa.array(texts, field.type) if field.name == malformed.column else table.column(field.name)
+
+    arrays = [column(field) for field in schema]
     whole = pa.Table.from_arrays(arrays, schema=schema).combine_chunks()
     return pa.RecordBatch.from_arrays(
         [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns], schema=schema
@@ -116,6 +148,23 @@ def from_json(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema)
 def is_of_message(name: str) -> bool:
     """Returns whether a column of a json schema is one of the message's, and not of its data."""
     return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in COLUMNS
+
+
+def _named(one: WasGot, ordinal: int, why: str) -> str:
+    which = f"message {one.descriptor.msg_id.hex()} (ordinal {ordinal})"
+    return f"{which} is no JSON object of the schema: {why}"
+
+
+def _unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int = 0) -> dict[int, str]:
+    """Returns the places of the bodies that are no JSON objects of the schema, each with the reason."""
+    try:
+        _parsed(bodies, schema)
+    except (pa.ArrowException, UnfitRowError) as error:
+        if len(bodies) == 1:
+            return {first: str(error)}
+        half = len(bodies) // 2
+        return _unreadable(bodies[:half], schema, first) | _unreadable(bodies[half:], schema, first + half)
+    return {}
 
 
 def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trigmon.spark.file_table import refuse_batch, write_batch
-from trigmon.spark.queue_batches import Batch, Batches, Rejected, batches
+from trigmon.spark.poison_search.failed_batches import Rejected
+from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from trigmon import paths
 from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
 from trigmon.mq.names import is_object_name
+from trigmon.spark.arrow_rows import FAILFAST, MODES, Malformed
 
 MAX_ROWS = 10_000
 """Messages in a batch of a stream or a drain, by default."""
@@ -30,9 +31,12 @@ class Options(NamedTuple):
     all messages of a group in one batch; ``partitions`` of a batch; ``columns``, comma-separated (default: all);
     ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one query alone;
     ``reservation``: the number of one to read instead of browsing, and ``ordinals``, which of its messages
-    (``first-end``, without the end); ``staging``: the directory for messages of a large write, which the driver must
-    see too (default: the user's own below the temporary one); ``run``: the run that the connection belongs to (default:
-    ``$TRIGMON_RUN``, which the server of a Spark Connect session does not have).
+    (``first-end``, without the end); ``mode`` of format json, what becomes of a message that is no object of the
+    schema: FAILFAST (the default; ``drain`` sets such messages aside), DROPMALFORMED, or PERMISSIVE, with the text in
+    the column ``columnNameOfCorruptRecord`` (default: ``_corrupt_record``); ``staging``: the directory for messages of
+    a large write, which the driver must see too (default: the user's own below the temporary one); ``run``: the run
+    that the connection belongs to (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session does not
+    have).
     """
 
     queue: str
@@ -49,6 +53,7 @@ class Options(NamedTuple):
     reservation: int = 0
     ordinals: tuple[int, int] | None = None
     staging: str = ""
+    malformed: Malformed = FAILFAST
 
     def connect(self, what: str) -> Connection:
         """Connects and returns the connection; ``what`` is a part of the application's name. Raises MQError."""
@@ -79,7 +84,17 @@ def read(given: Mapping[str, str]) -> Options:
         reservation=_number(options, "reservation", 0),
         ordinals=_stretch(options.get("ordinals", "")),
         staging=options.get("staging", ""),
+        malformed=_malformed(options, form),
     )
+
+
+def _malformed(options: Mapping[str, str], form: str) -> Malformed:
+    mode = options.get("mode", FAILFAST.mode).upper()
+    if mode not in MODES:
+        raise OptionError(f"option mode is one of {', '.join(MODES)}, not {options['mode']!r}")
+    if "mode" in options and form != "json":
+        raise OptionError("option mode is for format json: any bytes are a row of format raw")
+    return Malformed(mode, options.get("columnnameofcorruptrecord", FAILFAST.column))
 
 
 def concrete(where: str) -> str:

@@ -23,12 +23,11 @@ first batch to the last. So the queue is closed once, when it is empty.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from trigmon.client import spans
 from trigmon.client.address import connect, default_address
@@ -36,29 +35,22 @@ from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import Reservation
 from trigmon.client.triggered import triggered
-from trigmon.mq.calls import Display, Ping, Reject
+from trigmon.mq.calls import Display, Ping
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnknownObjectName
-from trigmon.mq.replies import Listing, Settled
+from trigmon.mq.replies import Listing
 from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
-from trigmon.spark.poison_search import bisect
-from trigmon.spark.poison_search.bisect import Search, Step
+from trigmon.spark.poison_search.bisect import Search
 from trigmon.spark.poison_search.crash_search import is_bad
-from trigmon.spark.poison_search.parts import Parting, Refuse, units_of, why_bad
+from trigmon.spark.poison_search.failed_batches import FailedBatches, Rejected
+from trigmon.spark.poison_search.parts import Parting, Refuse, why_bad
 from trigmon.spark.progress import Line
 from trigmon.spark.retry import IN_USE_S, when_free
-from trigmon.spark.sinks.sink import Sink, SinkError
+from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-class Rejected(NamedTuple):
-    """A message that was set aside: onto the backout queue, or the dead-letter queue where there is none."""
-
-    msg_id: bytes
-    why: str
 
 
 @contextmanager
@@ -129,7 +121,7 @@ class Batches:
         line: Line,
     ) -> None:
         self.settled = self.rows = 0
-        self.rejected: list[Rejected] = []
+        self._failures = FailedBatches(connection, queue, consumer, search, line, whole_groups=groups)
         self.source = source
         self.consumer = consumer
         self.groups = groups
@@ -142,6 +134,11 @@ class Batches:
         self._wait_ms = wait_interval_ms
         self.line = line
         self._at_work: Batch | None = None
+
+    @property
+    def rejected(self) -> list[Rejected]:
+        """The messages that were set aside."""
+        return self._failures.rejected
 
     def __iter__(self) -> Iterator[Batch]:
         while (batch := self.next()) is not None:
@@ -168,6 +165,7 @@ class Batches:
             self._before = next((row["by"] for row in self.reservations()), "")
         made = self._reserved()
         if not self.parting.is_due(made):
+            self._failures.choose(made)
             return Batch(self, made)
         there = self.parting.written(made)
         if there is not None:
@@ -176,20 +174,19 @@ class Batches:
             self.done(left - made.left, is_part=True)
             return None
         part = self.parting.next(made)
-        if is_bad(part, made.settled, self._threshold()):
+        if is_bad(part, made.settled, self._failures.threshold()):
             cause = triggered()
             process_name = cause.process_name if cause else ""
             why = why_bad(self._connection, part, self._queue.q_name, process_name, self._before)
-            self._tell_of(made.number, part.end - part.first, f"set aside: {why}")
-            for ordinal in range(part.first, part.end):
-                self._reject(made.number, ordinal, why)
+            self._failures.log(made.number, part.end - part.first, f"set aside: {why}")
+            self._failures.reject(made.number, dict.fromkeys(range(part.first, part.end), why))
             return None
         made.attempt(part.first, part.end - part.first)
         return Batch(self, made, (part.first, part.end))
 
     def done(self, rows: int, *, is_part: bool = False) -> None:
         """Counts a settled batch of so many rows. The size of a part does not limit the size of the next batch."""
-        self.search.succeeded(self.search.max_rows if is_part else rows)
+        self._failures.succeeded(self.search.max_rows if is_part else rows)
         self.settled, self.rows = self.settled + 1, self.rows + rows
 
     def interrupted(self, made: Reservation, part: Ordinals) -> bool:
@@ -266,49 +263,12 @@ class Batches:
         row = next((r for r in self.reservations() if r["reservation"] == number), None)
         if row is None:
             return True  # an operator gave it back, or all of it has been settled
-        begin, behind = part or (0, row["count"])
-        found = cut(row["left_ordinals"], begin, behind)
-        if not found:
+        left = cut(row["left_ordinals"], *(part or (0, row["count"])))
+        if not left:
             return True
-        if isinstance(error, SinkError):
-            self._tell_of(number, sum(b - a for a, b in found), f"the sink is to blame: {error}")
-            self._connection.release(number, begin, behind - begin, counts=False)
-            return False
         if part is not None:
             self.parting.failed(part)
-        units = units_of(self._connection, number, found, self.groups)
-        is_lone = len(units) == 1
-        threshold = self._threshold() if is_lone else 0
-        is_over = bool(threshold) and _backouts(self._connection, number, units[0]) >= threshold
-        step = self.search.failed(len(units), is_over_threshold=is_over)
-        why = bisect.why(error)
-        self._tell_of(number, sum(b - a for a, b in found), f"{step.name}: {why}")
-        if step is Step.REJECT:
-            for ordinal in range(*units[0]):
-                self._reject(number, ordinal, why)
-        elif step is Step.KEEP_FIRST:
-            half = units[len(units) // 2][0]
-            self._connection.release(number, half, behind - half, counts=False)
-        elif step is Step.KEEP_LAST:
-            self._connection.release(number, begin, units[-1][0] - begin, counts=False)
-        elif step is Step.PUT_BACK:
-            self._connection.release(number, begin, behind - begin, counts=False)
-        elif step is Step.GIVE_UP:
-            # A single message gets a backout count for the next run, as by the backout of a program.
-            self._connection.release(number, begin, behind - begin, counts=row["count"] == 1)
-        return step is not Step.GIVE_UP
-
-    def _tell_of(self, number: int, count: int, what: str) -> None:
-        self.line.clear()
-        _tell(f"batch {number} of {self._queue.q_name}, {count} messages: {what}")
-
-    def _reject(self, number: int, ordinal: int, why: str) -> None:
-        for at, message in self._connection.read_reserved(number, ordinal, 1):
-            self._connection.ask(Reject(reservation=number, ordinal=at, why=why), Settled)
-            self.rejected.append(Rejected(message.msg_id, why))
-
-    def _threshold(self) -> int:
-        return int(self._row()["backout_threshold"])
+        return self._failures.handle(number, left, error)
 
     def _row(self) -> dict[str, Any]:
         return self._connection.ask(Display(object_type="QLOCAL", name=self._queue.q_name), Listing).rows[0]
@@ -372,11 +332,6 @@ def new_id() -> str:
     return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
 
 
-def _backouts(connection: Connection, number: int, unit: tuple[int, int]) -> int:
-    counts = [m.backout_count for _, m in connection.read_reserved(number, unit[0], unit[1] - unit[0])]
-    return max(counts, default=0)
-
-
 def answers(spark: SparkSession, error: BaseException) -> bool:
     """Returns whether the session still has a Spark: its Java process may have died."""
     context = getattr(spark, "_sc", None)
@@ -392,7 +347,3 @@ def _by_name(refuse: Callable[[str], bool] | None, sink: Sink | None) -> Refuse 
     if sink is not None:
         return sink.refuse
     return None if refuse is None else lambda name: refuse(name.id)
-
-
-def _tell(text: str) -> None:
-    print(f"trigmon: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a job's stderr is its log

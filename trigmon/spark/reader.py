@@ -31,6 +31,7 @@ from trigmon.mq.replies import Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options
+from trigmon.spark.poison_search.blame import marked
 from trigmon.spark.retry import when_free
 
 ROWS_A_PARTITION = 1000
@@ -220,11 +221,31 @@ class OffsetOfAnotherError(RuntimeError):
 
 def to_batch(options: Options, got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
     """Returns messages as an Arrow batch, in the format of the options."""
-    return (arrow_rows.from_json if options.is_json else arrow_rows.to_batch)(got, ordinals, schema)
+    if options.is_json:
+        return arrow_rows.from_json(got, ordinals, schema, options.malformed)
+    return arrow_rows.to_batch(got, ordinals, schema)
 
 
 def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yields the messages that are left of a stretch of a reservation, a batch for each reply."""
+    """Yields the messages that are left of a stretch of a reservation, a batch for each reply.
+
+    Where some cannot be read as asked, the rest is looked through for others, and the error names all of them.
+    """
+    bad: dict[int, str] = {}
+    for reply in _replies(options, stretch):
+        try:
+            rows = to_batch(options, reply.messages, reply.ordinals, schema)
+        except arrow_rows.UnreadableError as error:
+            bad |= error.reasons
+        else:
+            if not bad:
+                yield rows
+    if bad:
+        raise arrow_rows.UnfitRowError(marked(stretch.reservation, bad))
+
+
+def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
+    """Yields the replies that have messages of a stretch."""
     if not stretch.parts:
         return
     with options.connect("reading") as connection:
@@ -234,7 +255,7 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
                 call = ReadReserved(reservation=stretch.reservation, ordinal=at, count=end - at)
                 reply = connection.ask(call, WereReserved)
                 if reply.messages:
-                    yield to_batch(options, reply.messages, reply.ordinals, schema)
+                    yield reply
                 if not reply.more:
                     break
                 at = reply.ordinal

@@ -1,18 +1,31 @@
-"""Finds the message that makes batches fail: tries a batch again, halves it, sets aside the last message. Pure.
+"""Finds the messages that make batches fail: what to try next, and which message is to blame. Pure.
 
 A batch fails as a whole, and the error does not name the bad message. So half of the batch is released to the queue and
 the other half is tried, and so on, until one unit is left: a message or, where groups come whole, a group. The released
-messages come again with a later batch. A single unit that fails is bad only if others did not fail: while nothing
-succeeds the sink is broken, or the job, and a job that went on would set aside the whole queue, message by message.
+messages come again with a later batch.
+
+A unit that failed alone is a suspect, no more: the sink may have failed, or the job. So other units are tried alone,
+from later and later places of the queue. When one of them succeeds, the suspects are accused: each is tried alone once
+more, and one that fails again is set aside. Before a message is blamed, something else has succeeded after it failed.
+Where nothing succeeds the sink is broken, or the job, and the drain gives up: a job that went on would set aside the
+whole queue, message by message.
+
+Where all that is left on the queue has failed alone, the first of it gets a backout count when the drain gives up, as
+by the backout of any program. A suspect whose backout count has reached BOTHRESH is set aside at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 
 _OF_JAVA, _CAUSE = "An error occurred while calling", "Caused by: "
 _REACH = 8
-"""The factor by which each search for a batch that succeeds is larger. Few steps, since each may fail slowly."""
+"""The factor by which each search for a unit that succeeds is larger. Few steps, since each may fail slowly."""
+_MOST_PROBES = 16
+"""Units that are tried alone, one after the other, until one succeeds."""
+_AFTER = 64
+"""Messages of the first batch behind a message that was set aside: bad ones often come together."""
 
 
 class Step(Enum):
@@ -22,10 +35,8 @@ class Step(Enum):
     """The same batch once more."""
     KEEP_FIRST = auto()
     """Release the second half, and try the first."""
-    KEEP_LAST = auto()
-    """Release all but the last unit, and try that: does anything succeed?"""
     PUT_BACK = auto()
-    """Release all of it; the next batch is larger and so has other messages too."""
+    """Release all of it; of the next batch :meth:`Search.choose` says which unit is tried."""
     REJECT = auto()
     """Set it aside, onto the backout queue."""
     GIVE_UP = auto()
@@ -33,72 +44,127 @@ class Step(Enum):
 
 
 class Search:
-    """The search for bad messages over one drain. ``limit`` is the largest size of the next batch."""
+    """The search for bad messages over one drain. ``limit`` is the largest size of the next batch.
+
+    A unit's key tells it from others for as long as it lies on the queue: its message id, or its group's.
+    """
 
     def __init__(self, max_rows: int, attempts: int = 2) -> None:
         if attempts < 1 or max_rows < 1:
             raise ValueError("attempts and max_rows are 1 or more")
         self.limit = self.max_rows = max_rows
-        self._attempts = attempts
+        self.attempts = attempts
         self._failures = 0
         self._halves = False
-        self._succeeded = self._succeeded_before = False
-        self._reach = self._reached = 0
+        # In the order in which they failed alone.
+        self._suspects: dict[Hashable, None] = {}
+        self._accused: dict[Hashable, None] = {}
+        self._chosen: Hashable = None
+        # Of the search for a unit that succeeds: how far it looks, how much there was, and how many were tried.
+        self._reach = self._seen = self._probes = 0
+
+    @property
+    def is_all_suspect(self) -> bool:
+        """Whether every unit that the search saw failed alone, and it saw all there are."""
+        return self._seen < max(2, self._reach) and self._seen <= len(self._suspects)
+
+    @property
+    def first_suspect(self) -> Hashable:
+        """The key of the unit that failed alone first, and so began a search that found nothing; None for none."""
+        return next(iter(self._suspects), None)
+
+    @property
+    def is_choosing(self) -> bool:
+        """Whether one unit of the next batch is to be tried, and not all of it."""
+        return bool(self._accused) or self._reach > 0
+
+    def choose(self, keys: Sequence[Hashable]) -> int | None:
+        """Returns the place of the unit to try of a batch with these units, or None to try all of it."""
+        at = self._choice(keys)
+        self._chosen = None if at is None else keys[at]
+        return at
+
+    def _choice(self, keys: Sequence[Hashable]) -> int | None:
+        for at, key in enumerate(keys):
+            if key in self._accused:
+                return at
+        self._accused.clear()  # somebody else has got those that are left
+        if not self._reach or not keys:
+            return None
+        self._seen = len(keys)
+        others = [at for at, key in enumerate(keys) if key not in self._suspects]
+        if not others:
+            return 0
+        # The last one first: what makes a message bad is often its neighbours' fault too. Then from the middle on.
+        return others[-1] if self._seen >= self._reach else others[_spread(self._probes, len(others))]
 
     def succeeded(self, count: int) -> None:
         """Takes note of a batch of so many messages that succeeded: the next may be twice as large."""
-        self._failures = self._reach = self._reached = 0
-        self._succeeded = self._succeeded_before = True
+        self._failures = self._probes = 0
+        self._accused.pop(self._chosen, None)
+        if self._suspects:
+            self._accused |= self._suspects
+            self._suspects.clear()
+            self.limit, self._reach = max(self._reach, 1), 0
+        if self._accused:
+            return
         self.limit = min(self.max_rows, max(2 * count, 1))
         if self.limit == self.max_rows:
             self._halves = False
 
-    def failed(self, units: int, *, is_over_threshold: bool = False) -> Step:
-        """Returns the next step after a batch of so many units failed.
+    def failed(self, units: int, key: Hashable = None, *, is_over_threshold: bool = False) -> Step:
+        """Returns the next step after a batch of so many units failed; ``key`` is that of a single one.
 
         ``is_over_threshold``: a single unit is bad by BOTHRESH.
         """
-        if self._reach:
-            return self._found_none(units, is_over_threshold)
-        if not self._halves:
-            if self._failures == 0:
-                self._succeeded = False
-            self._failures += 1
-            if self._failures < self._attempts:
-                return Step.AGAIN
-            self._halves = True
-        elif units == 1:
-            self._failures += 1
-            if self._failures < self._attempts:
-                return Step.AGAIN
-        self._failures = 0
+        if units == 1 and key in self._accused:
+            return self._reject(key)
+        self._failures += 1
+        if self._failures < self.attempts and not self._reach and (units == 1 or not self._halves):
+            return Step.AGAIN
+        self._failures, self._halves = 0, True
         if units > 1:
             return Step.KEEP_FIRST
-        if self._succeeded or is_over_threshold:
-            return self._reject()
-        return self._reach_further(_REACH)
+        if is_over_threshold:
+            return self._reject(key)
+        self._suspects[key] = None
+        return self._look_further()
 
-    def _found_none(self, units: int, is_over_threshold: bool) -> Step:
-        """Returns the next step while nothing has succeeded, neither the first messages of the queue nor later ones."""
-        if units > 1:
-            self._reached = units
-            return Step.KEEP_LAST
-        is_all_alone = self._reached <= 1 and self._succeeded_before
-        if is_over_threshold or is_all_alone:
-            return self._reject()
-        is_all = self._reached < self._reach or self._reach >= self.max_rows
-        return Step.GIVE_UP if is_all else self._reach_further(self._reach * _REACH)
+    def gave_back(self) -> None:
+        """Takes note of a failure that no message is to blame for: what was suspected before is no more."""
+        self._suspects.clear()
+        self._accused.clear()
+        self._failures = self._reach = self._probes = 0
 
-    def _reach_further(self, reach: int) -> Step:
-        self.limit = self._reach = reach
-        self._reached = 0
+    def _look_further(self) -> Step:
+        """Returns the next step of the search for a unit that succeeds."""
+        self._probes += 1
+        if not self._reach:
+            self._reach = _REACH
+        elif self._seen >= self._reach and self._reach < self.max_rows:
+            self._reach *= _REACH
+        elif self._probes > _MOST_PROBES or self._seen <= len(self._suspects):
+            return Step.GIVE_UP
+        self.limit = self._reach
         return Step.PUT_BACK
 
-    def _reject(self) -> Step:
-        self._halves = self._succeeded = self._succeeded_before = False
-        self._reach = self._reached = 0
-        self.limit = self.max_rows
+    def _reject(self, key: Hashable) -> Step:
+        self._accused.pop(key, None)
+        self._suspects.pop(key, None)
+        self._failures = self._probes = 0
+        if not self._accused:
+            self._reach = 0
+            self.limit = min(self.max_rows, _AFTER)
         return Step.REJECT
+
+
+def _spread(number: int, among: int) -> int:
+    """Returns the place of the probe of this number: the middle, the quarters, the eighths and so on."""
+    at, part = 0.0, 0.5
+    while number:
+        at += part * (number & 1)
+        number, part = number >> 1, part / 2
+    return int(at * among)
 
 
 def why(error: BaseException, most: int = 1000) -> str:

@@ -9,8 +9,9 @@ number, so that it is never one of the refused ids.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
+from typing import NamedTuple
 
 from trigmon.client.connection import Connection
 from trigmon.client.reservation import Reservation
@@ -110,6 +111,29 @@ def units_of(connection: Connection, number: int, left: list[Ordinals], whole_gr
         else:
             units.append((at, at + 1))
         last = message.group_id
+    return units
+
+
+class Unit(NamedTuple):
+    """What cannot be divided, as it lies in a reservation: where, which, and how often it was backed out at most."""
+
+    ordinals: Ordinals
+    key: Hashable
+    backouts: int
+
+
+def keyed_units(connection: Connection, number: int, left: list[Ordinals], whole_groups: bool) -> list[Unit]:
+    """Returns the units of :func:`units_of` with their keys: the message id, or the group's where groups come whole."""
+    units: list[Unit] = []
+    for first, end in left:
+        for at, message in connection.read_reserved(number, first, end - first):
+            is_of_group = whole_groups and message.group_id != NO_ID
+            key = message.group_id if is_of_group else message.msg_id
+            if is_of_group and units and units[-1].key == key:
+                last = units.pop()
+                units.append(Unit((last.ordinals[0], at + 1), key, max(last.backouts, message.backout_count)))
+            else:
+                units.append(Unit((at, at + 1), key, message.backout_count))
     return units
 
 

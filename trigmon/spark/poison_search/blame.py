@@ -1,0 +1,120 @@
+"""Who is to blame for a batch that failed: the sink, messages that the error names, or nobody yet. Pure.
+
+| what the error says | to blame | what follows |
+|---|---|---|
+| :class:`~trigmon.spark.sinks.sink.SinkError` | the sink | one more try, then the drain gives up |
+| no space, quota, read-only, access, in an OSError or a Java cause | the sink | the same |
+| connection, login or resources of a database: SQLSTATE 08, 28, 53, 57 | the sink | the same |
+| an object store that is throttled, unavailable, or refuses the key | the sink | the same |
+| :data:`MARK` of the reader, with this reservation | these messages | they are set aside at once |
+| anything else | not known | the search of :mod:`trigmon.spark.poison_search.bisect` |
+
+The text of a message must not decide: it may be quoted in an error. So texts of the system are looked for where an
+exception's name stands before them, and the reader's mark only once, in the first line that has it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from trigmon.spark.sinks.sink import SinkError
+
+MARK = "trigmon cannot read messages of reservation"
+"""What the reader's error begins with; the reservation's number follows, and a JSON object: a reason by ordinal."""
+_MARKED = re.compile(rf"{MARK} (\d+): (?=\{{)")
+_MOST_REASONS, _LONGEST_REASON = 100, 300
+_ERRNOS = frozenset(
+    (
+        *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ESTALE),
+        *(errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT, errno.EHOSTUNREACH),
+        *(errno.ENETUNREACH, errno.EMFILE, errno.ENFILE, errno.ENOTCONN),
+    )
+)
+_NAMES = (
+    # Java's and Hadoop's, by the end of the class's name.
+    *("AccessDeniedException", "AccessControlException", "ReadOnlyFileSystemException", "ConnectException"),
+    *("SocketException", "SocketTimeoutException", "UnknownHostException", "NoRouteToHostException"),
+    *("DiskChecker.DiskErrorException", "DSQuotaExceededException", "QuotaExceededException", "SafeModeException"),
+    *("SQLTransientConnectionException", "SQLNonTransientConnectionException", "SQLRecoverableException"),
+    *("SQLInvalidAuthorizationSpecException", "SSLException", "SSLHandshakeException"),
+    # Python's.
+    *("PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"),
+    *("ConnectionAbortedError", "EndpointConnectionError", "NoCredentialsError", "SinkError"),
+)
+_NAMED = re.compile(rf"(?:^|[\s.:$])(?:{'|'.join(map(re.escape, _NAMES))})(?:[:\s]|$)", re.MULTILINE)
+_IN_IO = re.compile(
+    r"(?:IOException|FileSystemException|OSError|FSError|IOError)\b[^\n]*"
+    r"(?i:no space left|quota exceeded|read-only file system|permission denied|input/output error"
+    r"|too many open files|connection (?:refused|reset|timed out)|mkdirs failed to create)"
+)
+_CRASHED = re.compile(r"Python worker (?:exited|failed|died|is gone)")
+"""A message may have killed the Python worker; then it is the link to that which was reset."""
+_SQL = re.compile(r"(?:SQLException|PSQLException|SQLState|SQLSTATE)\b[^\n]*?\b(08|28|53|57)[0-9A-Z]{3}\b")
+_DATABASE = re.compile(
+    r"(?:SQLException|PSQLException)\b[^\n]*(?:Connection to \S+ refused|connection attempt failed"
+    r"|could not extend file|the database system is|terminating connection|too many clients"
+    r"|password authentication failed|This connection has been closed|I/O error occurred|No space left on device)"
+)
+_STORE = re.compile(
+    r"(?:AmazonS3Exception|S3Exception|ClientError|StorageException|AzureException|GoogleJsonResponseException|HttpError)"
+    r"\b[^\n]*(?:SlowDown|Slow Down|ServiceUnavailable|503|AccessDenied|403|InvalidAccessKeyId|NoSuchBucket"
+    r"|RequestTimeout|InternalError)"
+)
+
+
+class Unreadable(NamedTuple):
+    """Messages of a reservation that cannot be read as asked, by their ordinals, each with the reason."""
+
+    reservation: int
+    reasons: dict[int, str]
+
+
+def is_of_sink(error: BaseException) -> bool:
+    """Returns whether the sink is to blame, whatever the messages are."""
+    for one in _chain(error):
+        if isinstance(one, SinkError) or (isinstance(one, OSError) and one.errno in _ERRNOS):
+            return True
+    text = _text(error)
+    if _CRASHED.search(text):
+        return False
+    return any(pattern.search(text) for pattern in (_NAMED, _IN_IO, _SQL, _DATABASE, _STORE))
+
+
+def unreadable(error: BaseException) -> Unreadable | None:
+    """Returns the messages that the reader could not read, where that was the error."""
+    text = _text(error)
+    found = _MARKED.search(text)
+    if found is None:
+        return None
+    try:
+        reasons, _ = json.JSONDecoder().raw_decode(text, found.end())
+    except ValueError:
+        return None
+    return Unreadable(int(found[1]), {int(ordinal): str(why) for ordinal, why in reasons.items()})
+
+
+def marked(reservation: int, reasons: Mapping[int, str]) -> str:
+    """Returns the text of the reader's error for unreadable messages; from the 101st on all have one reason."""
+    short = {
+        str(ordinal): why[:_LONGEST_REASON].replace(MARK, "") if at < _MOST_REASONS else "it cannot be read as asked"
+        for at, (ordinal, why) in enumerate(reasons.items())
+    }
+    return f"{MARK} {reservation}: {json.dumps(short)}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        yield at
+        at = at.__cause__ or at.__context__
+
+
+def _text(error: BaseException) -> str:
+    """Returns what the error and its causes say; of an exception of Python with its name before it."""
+    return "\n".join(f"{type(one).__name__}: {one}" for one in _chain(error))
