@@ -69,6 +69,7 @@ class Plan(NamedTuple):
     to: str
     form: str
     schema: str | None
+    mode: str
     columns: tuple[str, ...]
     path: str | Path
     partition_by: tuple[str, ...]
@@ -116,7 +117,7 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
         write = lambda rows, batch: write_batch(  # noqa: E731
             rows, plan.path, batch.id, partition_by=by, form=plan.to, options=more
         )
-    options = {"format": "json"} if schema else {"columns": ",".join(dict.fromkeys(columns))}
+    options = {"format": "json", "mode": plan.mode} if schema else {"columns": ",".join(dict.fromkeys(columns))}
     return drain(
         spark,
         write,
@@ -211,6 +212,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--secret", metavar="NAME", help="jdbc: the password, a file of that name in $CREDENTIALS_DIRECTORY (SECRETS)")
     add("--format", choices=["raw", "text", "json"], default="raw", help="data as bytes, UTF-8 text, or a JSON object")
     add("--schema", metavar="DDL", help="json: columns and types, as Spark writes them; mq_priority is the message's")
+    modes = "json: what becomes of a message that is no object of the schema (default: it is set aside)"
+    add("--mode", choices=[mode.lower() for mode in arrow_rows.MODES], help=modes)
     add("--columns", default="", metavar="COLUMN,...", help="raw, text: which columns (default: all)")
     add("--option", action="append", default=[], metavar="KEY=VALUE", help="one of the writer, as compression=zstd")
     add("--batch", type=_positive, default=MAX_ROWS, help="messages a batch (default: %(default)s)")
@@ -226,7 +229,7 @@ def _plan(given: argparse.Namespace) -> Plan:
         why = f"{queue!r} is no queue's name" if queue else "which one? No trigger started this job"
         raise LoadError(f"--queue: {why}")
     _refuse(given, f"--to {given.to}", [name for name, to in _MEANS_SOMETHING.items() if given.to not in to])
-    _refuse(given, f"--format {given.format}", ["columns"] if given.format == "json" else ["schema"])
+    _refuse(given, f"--format {given.format}", ["columns"] if given.format == "json" else ["schema", "mode"])
     if given.to == JDBC and not (given.url and given.table):
         raise LoadError("--to jdbc needs --url, as jdbc:postgresql://host/database, and --table")
     if given.to == ICEBERG and "." not in (given.table or ""):
@@ -241,6 +244,7 @@ def _plan(given: argparse.Namespace) -> Plan:
         to=given.to,
         form=given.format,
         schema=given.schema,
+        mode=given.mode or arrow_rows.FAILFAST.mode,
         columns=_listed(given.columns) or (() if given.schema else tuple(arrow_rows.COLUMNS)),
         path=_path(given, queue),
         partition_by=_listed(given.partition_by),
