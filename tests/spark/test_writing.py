@@ -51,7 +51,7 @@ def test_text_goes_as_text_and_json_as_an_object_a_row(qm, q_name, spark, write)
     write(frame, q_name, format="json")
     as_json, text = messages(qm, q_name)
     assert (text.text, text.format, text.coded_char_set_id) == ("grün", "MQSTR", 1208)
-    assert (as_json.text, as_json.priority) == ('{"id": 5, "name": "x", "day": "2026-01-02"}', 3)
+    assert (as_json.text, as_json.priority) == ('{"id":5,"name":"x","day":"2026-01-02"}', 3)
 
 
 def test_many_partitions_and_large_tasks_are_one_unit_of_work(qm, q_name, spark, write, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -16,6 +17,27 @@ from trigmon.spark.arrow_rows import FAILFAST, MODES, Malformed
 MAX_ROWS = 10_000
 """Messages in a batch of a stream or a drain, by default."""
 MAX_BYTES = 1 << 30
+KNOWN = (
+    *("queue", "path", "qmgr", "address", "maxRows", "maxOffsetsPerTrigger", "maxBytes", "groups", "partitions"),
+    *("minPartitions", "columns", "format", "mode", "columnNameOfCorruptRecord", "consumer", "reservation", "ordinals"),
+    *("staging", "run", "firstRows"),
+)
+"""Every option, as it is written; :class:`Options` says what each means."""
+_OF_SPARK = frozenset(("checkpointlocation", "queryname", "outputmode", "provider", "owner", "location", "comment"))
+"""What Spark itself passes, of a stream and of a table's creation."""
+_TABLE = "option."
+"""Begins the name of an option that ``CREATE TABLE ... OPTIONS`` gave."""
+_NOT_OF_A_QUEUE = {
+    "startingoffsets": "a queue has no history: what is there is read from its first message on",
+    "endingoffsets": "a queue has no offsets: maxRows ends a batch read",
+    "failondataloss": "what was reserved is never lost, and a checkpoint that does not belong is always refused",
+    "subscribe": "a stream reads one queue: option queue",
+    "topic": "a queue is named by the option queue",
+    "assign": "a stream reads one queue: option queue",
+    "minoffsetspertrigger": "a stream's batch is what is there: maxOffsetsPerTrigger limits it",
+    "includeheaders": "the descriptor's fields are columns: option columns",
+}
+"""Options of Spark's Kafka source that a queue has no meaning for."""
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 
 
@@ -24,19 +46,19 @@ class OptionError(ValueError):
 
 
 class Options(NamedTuple):
-    """The options of ``format("trigmon")``; every one may be written in any case.
+    """The options of ``format("trigmon")``; every one may be written in any case, and any other is refused.
 
     ``queue`` (or the argument of ``load`` and ``save``); ``qmgr``, a name, or ``address``, ``unix:/path`` or
-    ``tcp://host:port`` (default: as :func:`trigmon.connect`); ``maxRows`` and ``maxBytes`` of a batch; ``groups``:
-    all messages of a group in one batch; ``partitions`` of a batch; ``columns``, comma-separated (default: all);
-    ``format`` raw or json; ``consumer``: the name by which a stream finds its reservation again, of one query alone;
-    ``reservation``: the number of one to read instead of browsing, and ``ordinals``, which of its messages
-    (``first-end``, without the end); ``mode`` of format json, what becomes of a message that is no object of the
-    schema: FAILFAST (the default; ``drain`` sets such messages aside), DROPMALFORMED, or PERMISSIVE, with the text in
-    the column ``columnNameOfCorruptRecord`` (default: ``_corrupt_record``); ``staging``: the directory for messages of
-    a large write, which the driver must see too (default: the user's own below the temporary one); ``run``: the run
-    that the connection belongs to (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session does not
-    have).
+    ``tcp://host:port`` (default: as :func:`trigmon.connect`); ``maxRows`` and ``maxBytes`` of a batch, with
+    ``maxOffsetsPerTrigger`` as another name of ``maxRows``; ``groups``: all messages of a group in one batch;
+    ``partitions`` of a batch, or at least ``minPartitions``; ``columns``, comma-separated (default: all);
+    ``format`` raw or json; ``mode`` of format json, what becomes of a message that is no object of the schema: FAILFAST
+    (the default; ``drain`` sets such messages aside), DROPMALFORMED, or PERMISSIVE, with the text in the column
+    ``columnNameOfCorruptRecord`` (default: ``_corrupt_record``); ``consumer``: the name by which a stream finds its
+    reservation again, of one query alone; ``reservation``: the number of one to read instead of browsing, and
+    ``ordinals``, which of its messages (``first-end``, without the end); ``staging``: the directory for messages of a
+    large write, which the driver must see too (default: the user's own below the temporary one); ``run``: the run that
+    the connection belongs to (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session does not have).
     """
 
     queue: str
@@ -49,6 +71,7 @@ class Options(NamedTuple):
     first_rows: int = 0
     groups: bool = False
     partitions: int = 0
+    min_partitions: int = 0
     consumer: str = ""
     reservation: int = 0
     ordinals: tuple[int, int] | None = None
@@ -62,7 +85,7 @@ class Options(NamedTuple):
 
 def read(given: Mapping[str, str]) -> Options:
     """Returns the options as a value. Raises OptionError, and MQError where no queue manager is found."""
-    options = {name.lower(): value for name, value in given.items()}
+    options = _known(given)
     queue = options.get("queue") or options.get("path", "")
     if not is_object_name(queue):
         raise OptionError(f"option queue: {queue!r} is no queue's name")
@@ -75,17 +98,52 @@ def read(given: Mapping[str, str]) -> Options:
         run_id=options.get("run") or os.environ.get("TRIGMON_RUN", ""),
         is_json=form == "json",
         columns=tuple(re.findall(r"[^,\s]+", options.get("columns", ""))),
-        max_rows=_number(options, "maxrows", 0),
+        max_rows=_one_of(options, "maxRows", "maxOffsetsPerTrigger"),
         max_bytes=_number(options, "maxbytes", MAX_BYTES),
         first_rows=_number(options, "firstrows", 0),
         groups=_flag(options, "groups"),
         partitions=_number(options, "partitions", 0),
+        min_partitions=_number(options, "minpartitions", 0),
         consumer=options.get("consumer") or f"spark {queue}",
         reservation=_number(options, "reservation", 0),
         ordinals=_stretch(options.get("ordinals", "")),
         staging=options.get("staging", ""),
         malformed=_malformed(options, form),
     )
+
+
+def of_table(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options that ``CREATE TABLE`` names; nothing where no table is created.
+
+    Spark 4.3 gives a table's options to the schema alone, and to no reader or writer.
+    """
+    named = {key.lower(): value for key, value in given.items()}
+    if "provider" not in named:
+        return {}
+    plain = {key: value for key, value in named.items() if key in {known.lower() for known in KNOWN}}
+    return plain | {key.removeprefix(_TABLE): value for key, value in named.items() if key.startswith(_TABLE)}
+
+
+def _known(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options by their names in lower case. Raises OptionError for one that there is not."""
+    options = {name.lower(): value for name, value in given.items()}
+    options = of_table(options) or options
+    by_name = {name.lower(): name for name in KNOWN}
+    for name in options.keys() - by_name.keys() - _OF_SPARK:
+        if name in _NOT_OF_A_QUEUE:
+            raise OptionError(f"option {name}: {_NOT_OF_A_QUEUE[name]}")
+        near = difflib.get_close_matches(name, by_name, n=1)
+        meant = f": is {by_name[near[0]]} meant?" if near else f"; there are {', '.join(KNOWN)}"
+        raise OptionError(f"there is no option {name}{meant}")
+    return options
+
+
+def _one_of(options: Mapping[str, str], name: str, other: str) -> int:
+    """Returns the number of an option that has two names. Raises OptionError where they differ."""
+    first, second = (_number(options, each.lower(), 0) for each in (name, other))
+    if first and second and first != second:
+        raise OptionError(f"{name} and {other} are one option, and have two values: {first} and {second}")
+    return first or second
 
 
 def _malformed(options: Mapping[str, str], form: str) -> Malformed:

@@ -23,11 +23,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import reserve
-from trigmon.mq.calls import Get, ReadReserved, Reserve, Settle
+from trigmon.mq.calls import Display, Get, ReadReserved, Reserve, Settle
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import GetOption
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
-from trigmon.mq.replies import Settled, WasGot, WereReserved
+from trigmon.mq.replies import Listing, Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options
@@ -38,6 +38,10 @@ ROWS_A_PARTITION = 1000
 """With fewer rows, a further partition costs more than it gains."""
 _ARROW_ROWS, _ARROW_BYTES = 1024, 4 << 20
 _FIRST, _NEXT = GetOption.BROWSE_FIRST.value, GetOption.BROWSE_NEXT.value
+
+
+Offset = dict[str, Any]
+"""Of a stream: the number of a reservation, and its queue."""
 
 
 class Stretch(InputPartition):
@@ -67,7 +71,7 @@ class QueueReader(DataSourceReader):
         """Returns the stretches of a reservation; for a browse as many shares as the option ``partitions`` (1)."""
         options = self.options
         if not options.reservation:
-            of = 1 if options.max_rows else options.partitions or 1
+            of = 1 if options.max_rows else options.partitions or options.min_partitions or 1
             return [Share(number, of) for number in range(of)]
         with options.connect("planning") as connection:
             row = reservation_row(connection, options.queue, options.reservation)
@@ -75,7 +79,7 @@ class QueueReader(DataSourceReader):
             raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
         if options.ordinals is not None:
             row = row | {"left_ordinals": cut(row["left_ordinals"], *options.ordinals)}
-        return list(stretches(row, options.partitions))
+        return list(stretches(row, options.partitions, options.min_partitions))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, in their order."""
@@ -126,9 +130,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_held": None}
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name, as those below
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name, as those below
         """Returns the offset before the first reservation."""
-        return {"reservation": 0}
+        return {"reservation": 0, "queue": self.options.queue}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Returns the option ``maxRows``."""
@@ -138,8 +142,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Opens the queue. AvailableNow lasts until it is empty: an earlier end would trigger the job again at once."""
         self._hold()
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """Settles the batch that ended and reserves the next; returns its offset, or ``start`` for an empty queue."""
+        self._check(start)
         self._settle(start["reservation"])
         most = self.options.max_rows or MAX_ROWS
         if isinstance(limit, ReadMaxRows):
@@ -158,21 +163,28 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             made = when_free(lambda: reserve(connection, call))
         except NoMsgAvailable:
             return start
-        return {"reservation": made.number}
+        return {"reservation": made.number, "queue": self.options.queue}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def reportLatestOffset(self) -> Offset:  # noqa: N802
+        """Returns how many messages wait on the queue: the lag, in the progress of the query."""
+        rows = self._hold()[0].ask(Display(object_type="QLOCAL", name=self.options.queue), Listing).rows
+        depth = int(rows[0]["current_q_depth"]) if rows else 0
+        return {"queue": self.options.queue, "current_q_depth": depth}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Returns what is left of the reservation; nothing for example after its release by an operator."""
+        self._check(end)
         number = end["reservation"]
         row = reservation_row(self._hold()[0], self.options.queue, number)
         self._planned = number if row else 0
-        return stretches(row, self.options.partitions) if row else [Stretch(number, [])]
+        return stretches(row, self.options.partitions, self.options.min_partitions) if row else [Stretch(number, [])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, read by a connection of the task's own."""
         assert isinstance(partition, Stretch)
         return read_stretch(self.options, partition, self.schema)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Settles the batch, as :meth:`latestOffset` does, in case Spark calls this method first."""
         self._settle(end["reservation"])
 
@@ -187,6 +199,15 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             connection = self.options.connect("stream")
             self._held = connection, connection.open(self.options.queue, "input_shared")
         return self._held
+
+    def _check(self, offset: Offset) -> None:
+        """Raises OffsetOfAnotherError for the offset of another queue; one of before 2026-11-24 names none."""
+        of = offset.get("queue", self.options.queue)
+        if of != self.options.queue:
+            raise OffsetOfAnotherError(
+                f"the checkpoint is of the queue {of}, and this query reads {self.options.queue}: name another "
+                "checkpointLocation, one for each query"
+            )
 
     def _settle(self, number: int) -> None:
         if number in (0, self._settled):
@@ -277,10 +298,10 @@ def reservation_row(connection: Connection, q_name: str, number: int) -> dict[st
     return next((row for row in connection.reservations(q_name) if row["reservation"] == number), None)
 
 
-def stretches(row: dict[str, Any], partitions: int) -> list[Stretch]:
+def stretches(row: dict[str, Any], partitions: int, least: int = 0) -> list[Stretch]:
     """Returns what is left of a reservation in parts of about the same size; at least one."""
     left = sum(end - first for first, end in row["left_ordinals"])
-    wanted = partitions or min(os.cpu_count() or 1, math.ceil(left / ROWS_A_PARTITION))
+    wanted = partitions or max(least, min(os.cpu_count() or 1, math.ceil(left / ROWS_A_PARTITION)))
     share = max(1, math.ceil(left / max(1, wanted)))
     made: list[Stretch] = [Stretch(row["reservation"], [])]
     room = share

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
 from trigmon.spark import arrow_rows, options
 from trigmon.spark.reader import QueueReader, QueueStreamReader
 from trigmon.spark.writer import QueueStreamWriter, QueueWriter
+
+_KEPT = "trigmon"
+"""The key of a column's metadata with a table's options."""
 
 
 class DefaultSource(DataSource):
@@ -25,23 +28,30 @@ class DefaultSource(DataSource):
         """Returns the name for ``format(...)``."""
         return "trigmon"
 
-    def schema(self) -> str:
+    def schema(self) -> str | StructType:
         """Returns the columns of :mod:`trigmon.spark.arrow_rows`, or those of the options; json needs a schema."""
         given = options.read(self.options)
         if given.is_json:
             raise options.OptionError("format json needs a schema: .schema('id bigint, name string')")
-        return arrow_rows.ddl(given.columns or arrow_rows.COLUMNS)
+        ddl = arrow_rows.ddl(given.columns or arrow_rows.COLUMNS)
+        if not (of_table := options.of_table(self.options)):
+            return ddl
+        # The only thing of a table that a reader of it gets is its schema.
+        names = given.columns or arrow_rows.COLUMNS
+        columns = pa.schema([(name, arrow_rows.COLUMNS[name][0]) for name in names])
+        first, *others = from_arrow_schema(columns).fields
+        return StructType([StructField(first.name, first.dataType, first.nullable, {_KEPT: of_table}), *others])
 
     def reader(self, schema: StructType) -> QueueReader:
         """Returns the reader of a batch, which takes nothing from the queue."""
-        given = options.read(self.options)
+        given = self._given(schema)
         if given.groups and given.max_rows and not given.reservation:
             raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
         return QueueReader(given, self._arrow(given, schema))
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """Returns the reader of a stream, which drains the queue."""
-        given = options.read(self.options)
+        given = self._given(schema)
         return QueueStreamReader(given, self._arrow(given, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
@@ -52,8 +62,18 @@ class DefaultSource(DataSource):
         """Returns the writer that appends a stream's batches as messages, each batch once."""
         return QueueStreamWriter(self._to_write(schema, overwrite))
 
+    def _given(self, schema: StructType) -> options.Options:
+        """Returns the options; those of a table lie in its schema. Raises OptionError for a table without."""
+        kept: dict[str, str] = next((field.metadata[_KEPT] for field in schema if _KEPT in field.metadata), {})
+        if not kept and not self.options:
+            raise options.OptionError(
+                "Spark passes no options of a table that was created with columns of its own: leave the columns out, "
+                "or use CREATE TEMPORARY VIEW"
+            )
+        return options.read({**kept, **self.options})
+
     def _to_write(self, schema: StructType, overwrite: bool) -> options.Options:
-        given = options.read(self.options)
+        given = self._given(schema)
         if overwrite:
             raise options.OptionError('a queue is never overwritten: say .mode("append")')
         names = schema.fieldNames()

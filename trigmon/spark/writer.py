@@ -12,7 +12,6 @@ batch's number on a system queue, and a batch with a note is not put again.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import tempfile
 import time
@@ -37,7 +36,7 @@ from trigmon.mq.errors import (
     SyncpointLimitReached,
     UnknownObjectName,
 )
-from trigmon.spark import arrow_rows
+from trigmon.spark import arrow_rows, json_rows
 from trigmon.spark.options import Options
 from trigmon.spark.retry import when_free
 
@@ -207,15 +206,9 @@ def as_json(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Returns a column ``data`` with each row as a JSON object, and the columns ``mq_...`` under their own names."""
     own = [name for name in batch.schema.names if name.startswith(arrow_rows.JSON_PREFIX)]
     fields = batch.select([name for name in batch.schema.names if name not in own])
-    bodies = [json.dumps(row, default=_plain, ensure_ascii=False) for row in fields.to_pylist()]
+    bodies = json_rows.objects(fields)
     described = {name.removeprefix(arrow_rows.JSON_PREFIX): batch.column(name) for name in own}
     return pa.RecordBatch.from_pydict({arrow_rows.DATA: pa.array(bodies, pa.string()), **described})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        raise arrow_rows.UnfitRowError("a column of bytes has no form in JSON: cast it to text, or encode it")
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def stage(directory: str, data: bytes) -> Path:

@@ -1,0 +1,88 @@
+"""The options of the data source: what is refused with which remedy, and what SQL makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.spark.conftest import depth
+from trigmon.spark import options
+from trigmon.spark.reader import stretches
+
+QUEUE = {"queue": "Q", "address": "unix:/x"}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"maxRow": "1"}, "there is no option maxrow: is maxRows meant"),
+        ({"Partition": "1"}, "is partitions meant"),
+        ({"zzz": "1"}, "there are queue, path, qmgr"),
+        ({"startingOffsets": "earliest"}, "a queue has no history"),
+        ({"failOnDataLoss": "false"}, "never lost"),
+        ({"subscribe": "Q"}, "option queue"),
+        ({"maxRows": "1", "maxOffsetsPerTrigger": "2"}, "one option, and have two values: 1 and 2"),
+        ({"minPartitions": "x"}, "whole number"),
+    ],
+)
+def test_an_option_that_there_is_not_is_refused_with_the_nearest(given, why):
+    with pytest.raises(options.OptionError, match=why):
+        options.read(QUEUE | given)
+
+
+def test_every_option_is_known_in_any_case_and_so_is_what_spark_passes():
+    more = {"queryName": "n", "checkpointLocation": "/c"}
+    read = options.read(QUEUE | more | {"MAXOFFSETSPERTRIGGER": "7", "minpartitions": "3", "Groups": "yes"})
+    assert (read.max_rows, read.min_partitions, read.groups) == (7, 3, True)
+
+
+def test_min_partitions_is_the_least_and_partitions_the_number():
+    row = {"reservation": 1, "left_ordinals": [(0, 100)]}
+    assert len(stretches(row, 0, 5)) == 5
+    assert len(stretches(row, 2, 5)) == 2
+
+
+@pytest.mark.spark
+class TestSql:
+    @pytest.fixture(autouse=True)
+    def tables(self, spark):
+        yield
+        for name in ("of_queue", "of_columns"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+    def test_a_table_is_created_read_and_written(self, qm, q_name, shared_daemon, spark):
+        where = f"queue '{q_name}', address '{shared_daemon.address}', columns 'data'"
+        spark.sql(f"CREATE TABLE of_queue USING trigmon OPTIONS({where})")
+        spark.sql("INSERT INTO of_queue VALUES (X'6f6e65'), (X'74776f')")
+        assert depth(qm, q_name) == 2
+        rows = spark.sql("SELECT cast(data as string) AS text FROM of_queue").collect()
+        assert [row.text for row in rows] == ["one", "two"]
+        assert depth(qm, q_name) == 2
+
+    def test_a_typing_error_in_a_table_s_options_is_refused(self, q_name, spark):
+        with pytest.raises(Exception, match="is maxRows meant"):
+            spark.sql(f"CREATE TABLE of_queue USING trigmon OPTIONS(queue '{q_name}', maxRow '1')")
+
+    def test_a_table_with_columns_of_its_own_says_what_to_do(self, q_name, spark):
+        spark.sql(f"CREATE TABLE of_columns (data binary) USING trigmon OPTIONS(queue '{q_name}')")
+        with pytest.raises(Exception, match="leave the columns out, or use CREATE TEMPORARY VIEW"):
+            spark.sql("SELECT * FROM of_columns").collect()
+
+
+@pytest.mark.spark
+class TestStream:
+    def test_a_checkpoint_of_another_queue_is_refused_by_both_names_and_the_lag_is_in_the_progress(
+        self, qm, q_name, shared_daemon, spark, tmp_path
+    ):
+        def query(queue):
+            reader = spark.readStream.format("trigmon").option("queue", queue).option("address", shared_daemon.address)
+            writer = reader.option("maxOffsetsPerTrigger", "2").load().writeStream.format("noop")
+            return writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
+
+        qm.put_many(q_name, [b"x"] * 5)
+        first = query(q_name)
+        assert first.awaitTermination(600)
+        sources = [progress["sources"][0] for progress in first.recentProgress if progress["numInputRows"]]
+        assert [source["numInputRows"] for source in sources] == [2, 2, 1]
+        assert all(f'"queue":"{q_name}"' in str(source["latestOffset"]).replace(" ", "") for source in sources)
+        with pytest.raises(Exception, match=rf"the checkpoint is of the queue {q_name}, and this query reads SYSTEM"):
+            query("SYSTEM.DEFAULT.LOCAL.QUEUE").awaitTermination(600)
