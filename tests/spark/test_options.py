@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.spark.conftest import depth
@@ -33,6 +36,12 @@ def test_every_option_is_known_in_any_case_and_so_is_what_spark_passes():
     more = {"queryName": "n", "checkpointLocation": "/c"}
     read = options.read(QUEUE | more | {"MAXOFFSETSPERTRIGGER": "7", "minpartitions": "3", "Groups": "yes"})
     assert (read.max_rows, read.min_partitions, read.groups) == (7, 3, True)
+
+
+def test_the_page_lists_every_option():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "data-source.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(set(options.KNOWN) - {"firstRows"})
 
 
 def test_min_partitions_is_the_least_and_partitions_the_number():
