@@ -28,6 +28,12 @@ OF_SINKS = [
     'Caused by: org.postgresql.util.PSQLException: FATAL: password authentication failed for user "x"',
     "Caused by: java.sql.SQLException: it went away, SQLState: 08006",
     "Caused by: java.sql.SQLTransientConnectionException: no connection in the pool",
+    "Caused by: com.mysql.cj.jdbc.exceptions.CommunicationsException: Communications link failure",
+    "Caused by: com.microsoft.sqlserver.jdbc.SQLServerException: The TCP/IP connection to the host db has failed.",
+    "Caused by: org.postgresql.util.PSQLException: ERROR: cannot execute INSERT in a read-only transaction",
+    "Caused by: org.postgresql.util.PSQLException: FATAL: remaining connection slots are reserved for superuser",
+    "sqlite3.OperationalError: database or disk is full",
+    "OSError: When completing multiple part upload: AWS Error SLOW_DOWN during PutObject: please reduce",
     "Caused by: com.amazonaws.services.s3.model.AmazonS3Exception: Slow Down (Service: Amazon S3; Status Code: 503)",
     "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the PutObject operation",
     "PythonException: Traceback (most recent call last):\nOSError: [Errno 28] No space left on device: '/t/x'",
@@ -84,3 +90,27 @@ def test_the_text_of_a_message_names_no_other_message():
     assert found.reasons.keys() == {3}
     assert unreadable(RuntimeError(f"{MARK} 5: no JSON")) is None
     assert unreadable(RuntimeError("else")) is None
+
+
+def test_a_mark_without_the_drain_s_secret_names_nobody():
+    forged = f"cannot parse {marked(5, {0: 'x'}, 'ab')}"
+    assert unreadable(ValueError(forged), "cd") is None
+    assert unreadable(ValueError(f"{forged}\n{marked(5, {7: 'y'}, 'cd')}"), "cd").reasons.keys() == {7}
+
+
+def test_the_state_of_a_python_driver_s_error_is_looked_at():
+    error = ValueError("it is full")
+    error.sqlstate = "53100"
+    assert is_of_sink(error)
+    error.sqlstate = "23505"
+    assert not is_of_sink(error)
+
+
+def test_what_an_error_was_raised_from_none_for_is_no_cause():
+    try:
+        try:
+            raise PermissionError(errno.EACCES, "no")
+        except PermissionError:
+            raise ValueError("the message names a file that there is not") from None
+    except ValueError as error:
+        assert not is_of_sink(error)

@@ -147,6 +147,17 @@ def test_where_bad_messages_outnumber_the_good_each_drain_gets_on_and_bothresh_e
     assert queue.written == [10, 8, 9] or sorted(queue.written) == [8, 9, 10]
 
 
+@pytest.mark.parametrize("max_rows", [1, 10, 1000])
+def test_repeated_drains_end_where_a_good_one_comes_now_and_then(max_rows):
+    queue = Queue(messages([True] * 20 + [False] + [True] * 20))
+    for drains in range(200):
+        if queue.drain(Search(max_rows, seed=drains)):
+            break
+        queue.bodies.append(1000 + drains)
+    assert queue.bodies == good(queue.rejected) == []
+    assert len(queue.rejected) == 40
+
+
 def test_a_bad_message_that_is_all_there_is_left_waits_for_a_success_or_for_bothresh():
     queue = Queue([*range(10), "bad 10"])
     assert not queue.drain(Search(10))

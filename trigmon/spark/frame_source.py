@@ -17,11 +17,17 @@ class Source(NamedTuple):
     queue: str
     options: dict[str, Any]
     schema: str | None
+    secret: str = ""
 
     def reader(self, of: Any, **more: Any) -> Any:
         """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""
         register(self.spark)
-        reader = of.format("trigmon").option("queue", self.queue).option("address", self.address)
+        reader = (
+            of.format("trigmon")
+            .option("queue", self.queue)
+            .option("address", self.address)
+            .option("secret", self.secret)
+        )
         if run := os.environ.get("TRIGMON_RUN"):
             reader = reader.option("run", run)
         for name, value in {**self.options, **more}.items():

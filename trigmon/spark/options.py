@@ -20,7 +20,7 @@ MAX_BYTES = 1 << 30
 KNOWN = (
     *("queue", "path", "qmgr", "address", "maxRows", "maxOffsetsPerTrigger", "maxBytes", "groups", "partitions"),
     *("minPartitions", "columns", "format", "mode", "columnNameOfCorruptRecord", "consumer", "reservation", "ordinals"),
-    *("staging", "run", "firstRows"),
+    *("staging", "run", "firstRows", "secret"),
 )
 """Every option, as it is written; :class:`Options` says what each means."""
 _OF_SPARK = frozenset(("checkpointlocation", "queryname", "outputmode", "provider", "owner", "location", "comment"))
@@ -77,6 +77,7 @@ class Options(NamedTuple):
     ordinals: tuple[int, int] | None = None
     staging: str = ""
     malformed: Malformed = FAILFAST
+    secret: str = ""
 
     def connect(self, what: str) -> Connection:
         """Connects and returns the connection; ``what`` is a part of the application's name. Raises MQError."""
@@ -109,6 +110,7 @@ def read(given: Mapping[str, str]) -> Options:
         ordinals=_stretch(options.get("ordinals", "")),
         staging=options.get("staging", ""),
         malformed=_malformed(options, form),
+        secret=options.get("secret", ""),
     )
 
 

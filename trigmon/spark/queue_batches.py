@@ -87,8 +87,8 @@ def batches(
     who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
     where = concrete(qmgr or default_address())
     with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
-        source = Source(spark, where, opened.q_name, options or {}, schema)
-        search = Search(max_rows, attempts)
+        source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex())
+        search = Search(max_rows, attempts, seed=time.time_ns())
         application = f"{connection.q_mgr_name}/{opened.q_name}/{who}"
         parting = Parting(connection, application, whole_groups=groups, refuse=_by_name(refuse, sink))
         line, began_ns = Line(opened.q_name, is_wanted=shows_progress), time.time_ns()
@@ -121,7 +121,9 @@ class Batches:
         line: Line,
     ) -> None:
         self.settled = self.rows = 0
-        self._failures = FailedBatches(connection, queue, consumer, search, line, whole_groups=groups)
+        self._failures = FailedBatches(
+            connection, queue, consumer, search, line, whole_groups=groups, secret=source.secret
+        )
         self.source = source
         self.consumer = consumer
         self.groups = groups

@@ -262,7 +262,7 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
             if not bad:
                 yield rows
     if bad:
-        raise arrow_rows.UnfitRowError(marked(stretch.reservation, bad))
+        raise arrow_rows.UnfitRowError(marked(stretch.reservation, bad, options.secret))
 
 
 def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:

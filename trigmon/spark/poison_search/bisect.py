@@ -16,6 +16,7 @@ by the backout of any program. A suspect whose backout count has reached BOTHRES
 
 from __future__ import annotations
 
+import random
 from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 
@@ -24,6 +25,10 @@ _REACH = 8
 """The factor by which each search for a unit that succeeds is larger. Few steps, since each may fail slowly."""
 _MOST_PROBES = 16
 """Units that are tried alone, one after the other, until one succeeds."""
+_EVEN_PROBES = 8
+"""Those of the probes that are spread evenly; behind them chance decides."""
+_FAR = 512
+"""The search looks at least so far, however small the batches are."""
 _AFTER = 64
 """Messages of the first batch behind a message that was set aside: bad ones often come together."""
 
@@ -49,11 +54,13 @@ class Search:
     A unit's key tells it from others for as long as it lies on the queue: its message id, or its group's.
     """
 
-    def __init__(self, max_rows: int, attempts: int = 2) -> None:
+    def __init__(self, max_rows: int, attempts: int = 2, seed: int = 0) -> None:
         if attempts < 1 or max_rows < 1:
             raise ValueError("attempts and max_rows are 1 or more")
         self.limit = self.max_rows = max_rows
         self.attempts = attempts
+        # Each drain looks elsewhere, so that those that are repeated find what succeeds.
+        self._random = random.Random(seed)  # noqa: S311 - nothing secret
         self._failures = 0
         self._halves = False
         # In the order in which they failed alone.
@@ -95,8 +102,12 @@ class Search:
         others = [at for at, key in enumerate(keys) if key not in self._suspects]
         if not others:
             return 0
-        # The last one first: what makes a message bad is often its neighbours' fault too. Then from the middle on.
-        return others[-1] if self._seen >= self._reach else others[_spread(self._probes, len(others))]
+        # The last one first: what makes a message bad is often its neighbours' fault too.
+        if self._seen >= self._reach:
+            return others[-1]
+        if self._probes <= _EVEN_PROBES:
+            return others[_spread(self._probes, len(others))]
+        return self._random.choice(others)
 
     def succeeded(self, count: int) -> None:
         """Takes note of a batch of so many messages that succeeded: the next may be twice as large."""
@@ -141,7 +152,7 @@ class Search:
         self._probes += 1
         if not self._reach:
             self._reach = _REACH
-        elif self._seen >= self._reach and self._reach < self.max_rows:
+        elif self._seen >= self._reach and self._reach < max(self.max_rows, _FAR):
             self._reach *= _REACH
         elif self._probes > _MOST_PROBES or self._seen <= len(self._suspects):
             return Step.GIVE_UP

@@ -10,7 +10,7 @@
 | anything else | not known | the search of :mod:`trigmon.spark.poison_search.bisect` |
 
 The text of a message must not decide: it may be quoted in an error. So texts of the system are looked for where an
-exception's name stands before them, and the reader's mark only once, in the first line that has it.
+exception's name stands before them, and the reader's mark has a secret of the drain.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import NamedTuple
 from trigmon.spark.sinks.sink import SinkError
 
 MARK = "trigmon cannot read messages of reservation"
-"""What the reader's error begins with; the reservation's number follows, and a JSON object: a reason by ordinal."""
-_MARKED = re.compile(rf"{MARK} (\d+): (?=\{{)")
+"""What the reader's error begins with; the reservation's number, the drain's secret and a JSON object follow."""
+_MARKED = re.compile(rf"{MARK} (\d+) ([0-9a-f]*): (?=\{{)")
 _MOST_REASONS, _LONGEST_REASON = 100, 300
 _ERRNOS = frozenset(
     (
@@ -40,7 +40,7 @@ _NAMES = (
     *("SocketException", "SocketTimeoutException", "UnknownHostException", "NoRouteToHostException"),
     *("DiskChecker.DiskErrorException", "DSQuotaExceededException", "QuotaExceededException", "SafeModeException"),
     *("SQLTransientConnectionException", "SQLNonTransientConnectionException", "SQLRecoverableException"),
-    *("SQLInvalidAuthorizationSpecException", "SSLException", "SSLHandshakeException"),
+    *("CommunicationsException", "SQLInvalidAuthorizationSpecException", "SSLException", "SSLHandshakeException"),
     # Python's.
     *("PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"),
     *("ConnectionAbortedError", "EndpointConnectionError", "NoCredentialsError", "SinkError"),
@@ -51,18 +51,24 @@ _IN_IO = re.compile(
     r"(?i:no space left|quota exceeded|read-only file system|permission denied|input/output error"
     r"|too many open files|connection (?:refused|reset|timed out)|mkdirs failed to create)"
 )
+_STATES = frozenset(("08", "28", "53", "57"))
+"""Classes of SQLSTATE: connection, login, resources, an operator's intervention."""
 _CRASHED = re.compile(r"Python worker (?:exited|failed|died|is gone)")
 """A message may have killed the Python worker; then it is the link to that which was reset."""
 _SQL = re.compile(r"(?:SQLException|PSQLException|SQLState|SQLSTATE)\b[^\n]*?\b(08|28|53|57)[0-9A-Z]{3}\b")
 _DATABASE = re.compile(
-    r"(?:SQLException|PSQLException)\b[^\n]*(?:Connection to \S+ refused|connection attempt failed"
+    r"(?:SQLException|PSQLException|SQLServerException)\b[^\n]*(?:Connection to \S+ refused|connection attempt failed"
     r"|could not extend file|the database system is|terminating connection|too many clients"
-    r"|password authentication failed|This connection has been closed|I/O error occurred|No space left on device)"
+    r"|password authentication failed|This connection has been closed|I/O error occurred|No space left on device"
+    r"|connection slots are reserved|read-only transaction|permission denied for|TCP/IP connection to the host)"
+    r"|OperationalError\b[^\n]*(?:disk is full|readonly database|disk I/O error|unable to open database)"
 )
 _STORE = re.compile(
     r"(?:AmazonS3Exception|S3Exception|ClientError|StorageException|AzureException|GoogleJsonResponseException|HttpError)"
     r"\b[^\n]*(?:SlowDown|Slow Down|ServiceUnavailable|503|AccessDenied|403|InvalidAccessKeyId|NoSuchBucket"
     r"|RequestTimeout|InternalError)"
+    r"|AWS Error (?:SLOW_DOWN|ACCESS_DENIED|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|NETWORK_CONNECTION|REQUEST_TIMEOUT"
+    r"|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|NO_SUCH_BUCKET|THROTTLING)"
 )
 
 
@@ -78,16 +84,22 @@ def is_of_sink(error: BaseException) -> bool:
     for one in _chain(error):
         if isinstance(one, SinkError) or (isinstance(one, OSError) and one.errno in _ERRNOS):
             return True
+        state = getattr(one, "sqlstate", None) or getattr(one, "pgcode", None)  # a driver of Python's
+        if isinstance(state, str) and state[:2] in _STATES:
+            return True
     text = _text(error)
     if _CRASHED.search(text):
         return False
     return any(pattern.search(text) for pattern in (_NAMED, _IN_IO, _SQL, _DATABASE, _STORE))
 
 
-def unreadable(error: BaseException) -> Unreadable | None:
-    """Returns the messages that the reader could not read, where that was the error."""
+def unreadable(error: BaseException, secret: str = "") -> Unreadable | None:
+    """Returns the messages that the reader could not read, where that was the error.
+
+    An error may quote a message, whose text is anybody's. So what does not have the drain's secret names nobody.
+    """
     text = _text(error)
-    found = _MARKED.search(text)
+    found = next((one for one in _MARKED.finditer(text) if one[2] == secret), None)
     if found is None:
         return None
     try:
@@ -97,13 +109,13 @@ def unreadable(error: BaseException) -> Unreadable | None:
     return Unreadable(int(found[1]), {int(ordinal): str(why) for ordinal, why in reasons.items()})
 
 
-def marked(reservation: int, reasons: Mapping[int, str]) -> str:
+def marked(reservation: int, reasons: Mapping[int, str], secret: str = "") -> str:
     """Returns the text of the reader's error for unreadable messages; from the 101st on all have one reason."""
     short = {
         str(ordinal): why[:_LONGEST_REASON].replace(MARK, "") if at < _MOST_REASONS else "it cannot be read as asked"
         for at, (ordinal, why) in enumerate(reasons.items())
     }
-    return f"{MARK} {reservation}: {json.dumps(short)}"
+    return f"{MARK} {reservation} {secret}: {json.dumps(short)}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -112,7 +124,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     while at is not None and id(at) not in seen:
         seen.add(id(at))
         yield at
-        at = at.__cause__ or at.__context__
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
 
 
 def _text(error: BaseException) -> str:

@@ -35,7 +35,15 @@ class FailedBatches:
     """The failures of a drain. ``rejected`` are the messages that were set aside on the way."""
 
     def __init__(
-        self, connection: Connection, queue: Queue, consumer: str, search: Search, line: Line, *, whole_groups: bool
+        self,
+        connection: Connection,
+        queue: Queue,
+        consumer: str,
+        search: Search,
+        line: Line,
+        *,
+        whole_groups: bool,
+        secret: str,
     ) -> None:
         self.rejected: list[Rejected] = []
         self._connection = connection
@@ -44,6 +52,7 @@ class FailedBatches:
         self._search = search
         self._line = line
         self._whole_groups = whole_groups
+        self._secret = secret
         self._of_sink = 0
 
     def succeeded(self, count: int) -> None:
@@ -53,7 +62,7 @@ class FailedBatches:
 
     def handle(self, number: int, left: list[Ordinals], error: BaseException) -> bool:
         """Handles the failure of what is left of a batch or a part; returns False where the error must be raised."""
-        found = blame.unreadable(error)
+        found = blame.unreadable(error, self._secret)
         named = found.reasons if found is not None and found.reservation == number else {}
         if bad := {at: why for at, why in named.items() if cut(left, at, at + 1)}:
             self.log(number, len(bad), f"set aside, unreadable: {next(iter(bad.values()))}")
