@@ -88,3 +88,8 @@ def what_lies_on_an_initiation_queue_is_no_trigger_message(running: Daemon) -> N
 @STORIES.of(Reason.TMC_ERROR)
 def a_program_is_given_words_that_are_no_trigger_message(running: Daemon) -> None:
     unpack_tmc2("TM  ")
+
+
+@STORIES.of(Reason.SSL_INITIALIZATION_ERROR)
+def an_address_names_an_authority_that_is_not_there(running: Daemon) -> None:
+    trigmon.connect(f"tls://localhost:1414/QM1?authority={running.data / 'missing.pem'}")
