@@ -141,10 +141,13 @@ USED_BY_FILE = {
     "tests/store/test_postgres": "postgres",
     "tests/store/test_store_damage.py::test_a_definition_that": "postgres",
     "tests/store/test_store_repair.py::test_a_salvage_that_is_killed": "process",
+    "tests/test_testing.py::test_a_process_that_ends_in_its_unit": "process",
+    "tests/test_testing.py::test_another_process": "process",
     "tests/test_testing.py::test_it_may_be_named": "process",
     "tests/test_testing.py::test_it_needs_no_pytest": "process",
     "tests/test_testing.py::test_nobody_who_does_not_import": "process",
     "tests/test_testing.py::test_the_worked_example": "process",
+    "tests/test_testing.py::test_the_worked_example_of_a_spark_job": "spark",
 }
 """By the beginning of a test's id what it uses, where it has no fixture for it; the longest beginning counts."""
 

@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+from pathlib import Path
 
 import pytest
 
 import trigmon
+from tests.waiting import until
 from trigmon import testing
 from trigmon.mq.enums import UnitOutcome
 from trigmon.testing import InMemory, mq  # noqa: F401 - a fixture
@@ -51,8 +54,15 @@ def blocks(text):
 
 
 def test_the_worked_example_runs_as_it_stands(tmp_path):
-    conftest, example = blocks(testing.__doc__)
+    conftest, example, *_ = blocks(testing.__doc__)
     done = run_pytest(tmp_path, conftest=conftest, test_example=example)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_the_worked_example_of_a_spark_job_runs_as_it_stands(tmp_path):
+    *_, conftest, example = blocks(testing.__doc__)
+    done = run_pytest(tmp_path, conftest=conftest, test_job=example)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
 
@@ -267,3 +277,75 @@ def test_a_program_that_connects_by_itself_is_given_this_one(armed, monkeypatch)
         qm.put("Q", "one")
     look = armed.explain("Q", why_not=True).last[0]
     assert (look.happened, look.application) == ("put", "program")
+
+
+# -- on a socket ----------------------------------------------------------------------------------------
+
+
+def run_program(text, **environ):
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=os.environ | environ, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+def test_another_process_puts_and_gets_as_on_a_daemon(armed):
+    program = (
+        "import trigmon\n"
+        "with trigmon.connect(application='other') as qm, qm.open('Q', 'input_shared', 'output') as q:\n"
+        "    q.put('two'); q.put('x' * 3_000_000); print(q.get().text, qm.q_mgr_name)\n"
+        "    try: qm.open('NONE', 'output')\n"
+        "    except trigmon.UnknownObjectName as error: print(error.about)\n"
+    )
+    armed.put("Q", "one")
+    said = run_program(program, TRIGMON_QMGR=armed.serve())
+    assert said.splitlines()[0] == "one QM1"
+    assert "NONE" in said
+    assert [len(message.data) for message in armed.messages("Q")] == [3, 3_000_000]
+    assert "Q" in names(armed)
+
+
+def test_a_process_that_ends_in_its_unit_backs_out(armed):
+    armed.put("Q", "one")
+    program = (
+        "import os, trigmon\nqm = trigmon.connect(); qm.open('Q', 'input_shared').get(syncpoint=True); os._exit(0)\n"
+    )
+    run_program(program, TRIGMON_QMGR=armed.serve())
+    until(lambda: [message.backout_count for message in armed.messages("Q")] == [1])
+
+
+def test_many_threads_and_the_test_itself_use_it_at_once(armed):
+    address = armed.serve()
+
+    def put():
+        with trigmon.connect(address) as qm:
+            for _ in range(50):
+                qm.put("Q", "m")
+
+    threads = [threading.Thread(target=put) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for _ in range(50):
+        armed.put("Q", "m")
+    for one in threads:
+        one.join()
+    assert len(armed.messages("Q")) == 9 * 50
+
+
+@pytest.mark.parametrize("end", ["restart", "crash"])
+def test_a_restart_breaks_the_connections_on_the_socket_and_serves_new_ones(armed, end):
+    qm = trigmon.connect(armed.serve(), reconnect_s=0)
+    qm.put("Q", "one", persistence="persistent")
+    getattr(armed, end)()
+    with pytest.raises(trigmon.ConnectionBroken):
+        qm.put("Q", "two")
+    with trigmon.connect(armed.serve()) as again, again.open("Q", "input_shared") as queue:
+        assert queue.get().text == "one"
+
+
+def test_the_socket_goes_with_the_queue_manager():
+    with InMemory() as in_memory:
+        address = in_memory.serve()
+    with pytest.raises(trigmon.QMgrNotAvailable):
+        trigmon.connect(address, reconnect_s=0)
+    assert not Path(address.removeprefix("unix:")).parent.exists()

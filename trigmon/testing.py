@@ -51,12 +51,43 @@ A worked example: an orders queue starts its program with the first order, once,
 
 A program that calls :func:`trigmon.connect` itself is given this one by ``monkeypatch.setattr(trigmon, "connect",
 mq.connect)``. Without pytest, ``with InMemory() as mq:`` is the same.
+
+A Spark job reads its queue from other processes. For it there are the fixtures ``mq_for_jobs``, the same on a socket
+that every process of the test finds, and ``spark``, a small local session::
+
+    from trigmon.testing import mq_for_jobs, spark  # noqa: F401 - fixtures
+
+What does not lead to a number is set aside, and the others are in the table::
+
+    import json
+
+    from trigmon.spark import drain
+
+
+    def load(spark, table):
+        "The job under test."
+        return drain(spark, table=table, queue="ORDERS", options={"format": "json"}, schema="price bigint")
+
+
+    def test_a_bad_order_is_set_aside(mq_for_jobs, spark, tmp_path):
+        mq_for_jobs.mqsc('''
+            DEFINE QLOCAL(ORDERS.BACKOUT)
+            DEFINE QLOCAL(ORDERS) BOTHRESH(3) BOQNAME(ORDERS.BACKOUT)
+        ''')
+        for price in (3, "much", 4):
+            mq_for_jobs.put("ORDERS", json.dumps({"price": price}))
+        assert load(spark, tmp_path / "orders").rows == 2
+        assert sorted(row.price for row in spark.read.parquet(str(tmp_path / "orders")).collect()) == [3, 4]
+        (aside,) = mq_for_jobs.messages("ORDERS.BACKOUT")
+        assert aside.body == b'{"price": "much"}'
+        assert "is no JSON object of the schema" in aside.rejection.why
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import Any, Unpack
 
@@ -77,6 +108,7 @@ from trigmon.mqsc.script import run
 from trigmon.qmgr.sessions import Session
 from trigmon.simulate.in_process import InProcess
 from trigmon.simulate.local_client import InProcessLink
+from trigmon.simulate.socket_server import SocketServer
 from trigmon.simulate.stage import Available
 
 INITIATION_Q = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -87,6 +119,8 @@ class InMemory:
 
     def __init__(self, name: str = "QM1", *, monitor: str = INITIATION_Q) -> None:
         self.name = name
+        self._lock = RLock()  # of the stage: a client on the socket is served by a thread of its own
+        self._server: SocketServer | None = None
         self._stage = InProcess((name,), "memory")
         self._links: list[InProcessLink] = []
         self._monitors: dict[str, tuple[Session, int]] = {}
@@ -106,7 +140,16 @@ class InMemory:
     def close(self) -> None:
         """Ends it; nothing of it is left."""
         self._cut_off()
-        self._stage.close()
+        if self._server:
+            self._server.close()
+        with self._lock:
+            self._stage.close()
+
+    def serve(self) -> str:
+        """Serves other processes on a Unix socket; returns its address, for ``trigmon.connect`` and TRIGMON_QMGR."""
+        if self._server is None:
+            self._server = SocketServer(lambda hello: self._link(hello.application))
+        return self._server.address
 
     # -- connections and messages ---------------------------------------------------------------------------
 
@@ -119,9 +162,13 @@ class InMemory:
         timeout_s: float = 10.0,
     ) -> Connection:
         """Returns a client's connection, as :func:`trigmon.connect` makes it; the address is not looked at."""
-        link = InProcessLink(self.name, self._stage, application or "test", self._listen)
-        self._links.append(link)
+        link = self._link(application or "test")
         return Connection(link, link.client_id)
+
+    def _link(self, application: str) -> InProcessLink:
+        link = InProcessLink(self.name, self._stage, application, self._listen, self._lock)
+        self._links.append(link)
+        return link
 
     def put(self, q_name: str, data: Data, **options: Unpack[PutWords]) -> Receipt:
         """Puts one message, under the test's own connection; with ``syncpoint`` :meth:`commit` is to follow."""
@@ -182,8 +229,9 @@ class InMemory:
 
     def triggers(self) -> list[TriggerMessage]:
         """Returns the trigger messages that became available since the last question: what would have been started."""
-        self._listen()
-        heard, self._heard = self._heard, []
+        with self._lock:
+            self._listen()
+            heard, self._heard = self._heard, []
         return [available.message for available in heard]
 
     def explain(self, q_name: str, priority: int = -1, *, why_not: bool = False) -> Explained:
@@ -192,30 +240,34 @@ class InMemory:
 
     def monitor(self, initiation_q: str) -> None:
         """Adds a monitor, which reads this initiation queue from now on and after every restart."""
-        session = self._stage.connect("monitor", administrator=True)
-        opened = self._stage.ask(session, Open(object_name=initiation_q, options=OpenOption.INPUT_SHARED.value))
-        assert isinstance(opened, Opened)
-        self._monitors[initiation_q] = (session, opened.handle)
-        self._listen()
+        with self._lock:
+            session = self._stage.connect("monitor", administrator=True)
+            opened = self._stage.ask(session, Open(object_name=initiation_q, options=OpenOption.INPUT_SHARED.value))
+            assert isinstance(opened, Opened)
+            self._monitors[initiation_q] = (session, opened.handle)
+            self._listen()
 
     # -- time and ends --------------------------------------------------------------------------------------
 
     def advance(self, milliseconds: int) -> None:
         """Lets time pass; what is due meanwhile happens at its own instant."""
-        self._stage.advance(milliseconds)
-        self._listen()
+        with self._lock:
+            self._stage.advance(milliseconds)
+            self._listen()
 
     def restart(self) -> None:
         """Ends the queue manager in order and starts it again. Connections are lost, persistent messages stay."""
-        self._cut_off()
-        self._stage.restart(self.name)
-        self._come_back()
+        with self._lock:
+            self._cut_off()
+            self._stage.restart(self.name)
+            self._come_back()
 
     def crash(self) -> None:
         """Kills the queue manager and starts it again. Connections are lost, persistent messages stay."""
-        self._cut_off()
-        self._stage.crash(self.name)
-        self._come_back()
+        with self._lock:
+            self._cut_off()
+            self._stage.crash(self.name)
+            self._come_back()
 
     def _cut_off(self) -> None:
         """Cuts every connection; each learns of it at its next call, as from a closed socket."""
@@ -234,8 +286,9 @@ class InMemory:
         return self._own
 
     def _command(self, call: Call) -> Reply:
-        reply = self._stage.command(self.name, call)
-        self._listen()
+        with self._lock:
+            reply = self._stage.command(self.name, call)
+            self._listen()
         return reply
 
     def _listen(self) -> None:
@@ -256,7 +309,8 @@ def _by_long_name(kind: str, attributes: dict[str, Any]) -> dict[str, Any]:
     return {long_name(ObjectType[kind], name) or name: value for name, value in attributes.items()}
 
 
-def _fixture() -> Any:
+def _fixtures() -> dict[str, Any]:
+    """Returns the fixtures by name."""
     import pytest
 
     @pytest.fixture
@@ -265,16 +319,36 @@ def _fixture() -> Any:
         with InMemory() as qmgr:
             yield qmgr
 
-    return mq
+    @pytest.fixture
+    def mq_for_jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemory]:
+        """Yields the same on a socket; it is the queue manager that is meant where nobody names one."""
+        with InMemory() as qmgr:
+            monkeypatch.setenv("TRIGMON_QMGR", qmgr.serve())
+            yield qmgr
+
+    @pytest.fixture(scope="session")
+    def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        """Yields a local Spark session for all tests, on the Java that a launcher would find."""
+        from trigmon.launch.spark.cold.java import find_java
+        from trigmon.spark.local_session import local_session
+
+        directory = tmp_path_factory.mktemp("spark")
+        with local_session(str(find_java(directory / "java").home), str(directory), {}) as session:
+            yield session
+
+    return {"mq": mq, "mq_for_jobs": mq_for_jobs, "spark": spark}
+
+
+_FIXTURES = ("mq", "mq_for_jobs", "spark")
 
 
 def __getattr__(name: str) -> Any:
-    """Returns the fixture, made when it is imported: who uses :class:`InMemory` alone needs no pytest."""
-    if name != "mq":
+    """Returns a fixture, made when it is imported: who uses :class:`InMemory` alone needs no pytest."""
+    if name not in _FIXTURES:
         raise AttributeError(f"module 'trigmon.testing' has no attribute {name!r}")
-    globals()["mq"] = made = _fixture()
-    return made
+    globals().update(_fixtures())
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "mq"})
+    return sorted({*globals(), *_FIXTURES})
