@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.rules import test_schedule_starts
+from tests.rules import test_idle_runs, test_schedule_starts
+from tests.rules.findings import MONITOR, found, items, take_trigger_messages
 from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
 from trigmon.mq.calls import (
@@ -23,13 +24,10 @@ from trigmon.mq.calls import (
     WatchState,
 )
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
-from trigmon.mq.enums import OpenOption
 from trigmon.mq.event_kinds import EVENT_QUEUE
 from trigmon.mq.reasons import Reason
 from trigmon.rules.attention import KINDS
 from trigmon.rules.model.manager_state import Disk
-
-MONITOR = OpenOption.INPUT_SHARED
 
 
 @pytest.fixture
@@ -38,23 +36,6 @@ def ledger(tmp_path):
     made.open(INITQ, MONITOR, as_="monitor")
     yield made
     made.end()
-
-
-def found(ledger):
-    """Returns what needs attention as kind and name."""
-    return [(each["kind"], each["name"]) for each in items(ledger)]
-
-
-def items(ledger):
-    return ledger.did(Status(), "operator").values["attention"]
-
-
-def take_trigger_messages(ledger):
-    """Takes what lies on the initiation queue, as a monitor that dies does: no run is recorded."""
-    handle = ledger.open(INITQ, MONITOR, as_="monitor")
-    while getattr(ledger.do(Get(handle=handle), "monitor"), "data", None) is not None:
-        pass
-    ledger.did(Close(handle=handle), "monitor")
 
 
 def test_a_new_queue_manager_with_a_monitor_needs_none(ledger):
@@ -423,6 +404,7 @@ SHOWN_BY = {
     "could_not_start": test_a_program_that_could_not_start,
     "failing": test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line,
     "stuck": test_messages_that_wait_while_nobody_reads_and_nothing_is_to_start,
+    "took_none": test_idle_runs.test_a_job_that_does_nothing_is_a_finding_until_somebody_takes_a_message,
     "spark_server": test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it,
     "watch": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,
     "bad_files": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,

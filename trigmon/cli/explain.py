@@ -111,7 +111,7 @@ def lines(explained: Explained) -> Iterator[str]:
     yield _headline(explained)
     if "saving" in explained.values:
         yield saving(explained)
-    yield from _paused(explained)
+    yield from _beside(explained)
     yield ""
     yield from explained.counts()
     yield ""
@@ -139,15 +139,17 @@ def looks(explained: Explained) -> Iterator[str]:
             yield from _condition(condition)
         yield ""
     yield _headline(explained)
-    yield from _paused(explained)
+    yield from _beside(explained)
 
 
 def _headline(explained: Explained) -> str:
     return click.style(explained.headline, fg="green" if explained.fires else "red", bold=True)
 
 
-def _paused(explained: Explained) -> Iterator[str]:
-    return (click.style(line, fg="yellow") for line in explained.paused())
+def _beside(explained: Explained) -> Iterator[str]:
+    """Yields what stands beside the verdict: who paused it, and that its last run took nothing."""
+    for line in (*explained.paused(), *explained.idle()):
+        yield click.style(line, fg="yellow")
 
 
 def _condition(condition: Explanation) -> Iterator[str]:

@@ -19,6 +19,7 @@ LONGEST_FINDING = 4
 _WORDS = {"could_not_start": "no start", "no_monitor": "no monitor", "dead_letters": "dead", "put_aside": "aside"}
 _WORDS |= {
     "not_started": "schedule",
+    "took_none": "took none",
     "bad_files": "bad files",
     "nearly_full": "near full",
     "disk_near": "disk",

@@ -220,7 +220,8 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         """
         before = [*self.looks(), ""] if "started_ms" in self.values else []
         conditions = (line for condition in self.conditions for line in condition.lines())
-        return "\n".join((*before, self.headline, *self.paused(), "", *self.counts(), "", *conditions))
+        beside = (*self.paused(), *self.idle())
+        return "\n".join((*before, self.headline, *beside, "", *self.counts(), "", *conditions))
 
     def looks(self) -> Iterator[str]:
         """Yields the last verdicts as text."""
@@ -233,6 +234,11 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         """Yields what would keep a program from being started, a line each: no condition, and beside the verdict."""
         for pause in self.values.get("pauses", ()):
             yield f"What it starts would be held: {pause['paused']}."
+
+    def idle(self) -> Iterator[str]:
+        """Yields that the queue's last run took nothing, where that is known, and what helps, a line each."""
+        for number, line in enumerate(self.values.get("idle", ())):
+            yield f"{'':6}remedy: {line}" if number else line
 
     def counts(self) -> Iterator[str]:
         """Yields the numbers that are easily taken for one another, a line each."""

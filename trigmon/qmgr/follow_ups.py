@@ -93,6 +93,9 @@ class Notes:
         if not change.unit_id and change.trigger is not None:
             self._tell_available(change.q_name, change.trigger)
 
+    def _note_removed(self, change: c.RemoveMessage, now: int) -> None:
+        self._activity.removed(change.message.q_name, now)
+
     def _note_reserved(self, change: c.ReserveMessages, now: int) -> None:
         for message in change.messages:
             self._activity.got(message.q_name, message.descriptor.put_ms, now)
@@ -150,6 +153,7 @@ class Notes:
 
 _NOTES: dict[type[c.AnyChange], Callable[[Notes, Any, int], None]] = {
     c.AddMessage: Notes._note_message,
+    c.RemoveMessage: Notes._note_removed,
     c.ReserveMessages: Notes._note_reserved,
     c.EndUnit: Notes._note_unit,
     c.SetDefinition: Notes._note_definition,

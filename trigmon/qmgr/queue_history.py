@@ -152,6 +152,7 @@ class Activity:
         self._started_ms = started_ms
         self._of: dict[str, QueueActivity] = {}
         self._oldest: dict[str, tuple[object, int]] = {}
+        self._removed_ms: dict[str, int] = {}
         self._returns = 0
         self.deepened: set[str] = set()
         self.on_reset: Callable[[str, int, int], None] = lambda q_name, depth, now: None
@@ -176,6 +177,15 @@ class Activity:
         else:
             activity.q_time_short_us += (q_time_us - activity.q_time_short_us) >> SHORT
             activity.q_time_long_us += (q_time_us - activity.q_time_long_us) >> LONG
+
+    def removed(self, q_name: str, now: int) -> None:
+        """Notes that a message has left a queue for good: got, moved, cleared or discarded."""
+        self._removed_ms[q_name] = now
+
+    def left_ms(self, q_name: str) -> int:
+        """Returns when a message last was got from a queue or left it otherwise; 0: not since the process started."""
+        activity = self._of.get(q_name)
+        return max(self._removed_ms.get(q_name, 0), activity.last_get_ms if activity is not None else 0)
 
     def note_depths(self, local_queue: Callable[[str], QueueFacts | None]) -> None:
         """Notes how deep the queues are, at the end of a turn, that it has put to."""
@@ -226,6 +236,7 @@ class Activity:
         """Forgets a queue that is deleted."""
         self._of.pop(q_name, None)
         self._oldest.pop(q_name, None)
+        self._removed_ms.pop(q_name, None)
         self.deepened.discard(q_name)
 
     def _begun(self, q_name: str) -> QueueActivity:

@@ -19,6 +19,7 @@ from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.model.schedule_facts import is_lost
+from trigmon.rules.runs.idle_run import Seen, how_it_ended, left_all
 from trigmon.rules.runs.pause import pauses_of, sentence
 from trigmon.schedules.moments import fault
 
@@ -38,6 +39,7 @@ KINDS = (
         "no_monitor",
         "could_not_start",
         "failing",
+        "took_none",
         "not_started",
         "stuck",
         "spark_server",
@@ -76,10 +78,19 @@ class Newest(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """What lies on queues: when the oldest message of each was put, and the newest dead letter of each."""
+    """What lies on queues: when the oldest message of each was put, and the newest dead letter of each.
+
+    ``left_ms``: when a message last left each queue, since the queue manager's process started at ``since_ms``.
+    """
 
     oldest_ms: dict[str, int] = {}
     newest: dict[str, Newest] = {}
+    left_ms: dict[str, int] = {}
+    since_ms: int = 0
+
+    def seen(self, q_name: str) -> Seen:
+        """Returns what is known of a queue's messages."""
+        return Seen(self.oldest_ms.get(q_name, 0), self.left_ms.get(q_name, 0), self.since_ms)
 
 
 def needs_attention(facts: WorldFacts, lies: Waiting) -> list[Attention]:
@@ -181,14 +192,18 @@ def _waiting(facts: WorldFacts, lies: Waiting) -> Iterator[Attention]:
     for queue in facts.world.queues:
         definition = queue.definition
         name, initiation = definition.name, there.get(definition.initiation_q_name)
-        if not _counts(queue) or queue.readers or name in busy or pauses_of(facts, name, definition.process_name):
+        if not counting(queue) or queue.readers or name in busy or pauses_of(facts, name, definition.process_name):
             continue
         if initiation is None or not initiation.readers or initiation.depth:
             continue  # that is the finding, or its trigger message is on its way
-        waits = f"{_wait(_counts(queue), 'message')}, and nobody reads"
+        waits = f"{_wait(counting(queue), 'message')}, and nobody reads"
         explain = f"trigmon explain {name} --why-not"
         start = f"trigmon process start {definition.process_name} --queue {name}"
-        if (cause := causes.get(name)) is not None:
+        cause, idle = causes.get(name), facts.idle_runs.get(name)
+        if idle is not None and (cause is None or not cause.failed) and left_all(idle, lies.seen(name)):
+            text, remedy = f"{waits}: {how_it_ended(idle)}", f"trigmon explain {name}; {start}"
+            yield Attention("took_none", name, text, remedy, idle.outcome.end_ms, last_line(idle))
+        elif cause is not None:
             yield _failing(name, waits, cause, facts.last_runs.get(name, (NO_RUN,)), start)
         else:
             text = f"{waits}; nothing is to be started for them"
@@ -225,7 +240,8 @@ def _failing(name: str, waits: str, cause: Cause, runs: tuple[Run, ...], start: 
 def _failed(cause: Cause) -> str:
     if cause.failed:
         return "the last run failed" if cause.failed == 1 else f"the last {cause.failed} runs failed"
-    return f"the last {cause.fruitless} runs removed no message"
+    runs = "run" if cause.fruitless == 1 else f"{cause.fruitless} runs"
+    return f"the last {runs} removed no message"
 
 
 def aside_queues(facts: WorldFacts) -> dict[str, str]:
@@ -282,7 +298,7 @@ def _triggers(queue: QueueFacts) -> bool:
     return is_meant and definition.trigger_control is TriggerControl.ON and not queue.is_deleted
 
 
-def _counts(queue: QueueFacts) -> int:
+def counting(queue: QueueFacts) -> int:
     """Returns how many waiting messages should have started something: 0 where the queue is not to trigger for them.
 
     A DEPTH queue turns trigger control off when it has triggered: then nothing starts for what is left.

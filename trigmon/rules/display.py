@@ -181,7 +181,8 @@ def complete_status(call: Status, reply: Values, manager: ManagerState) -> Value
     values = dict(reply.values)
     facts, newest = values.pop("facts"), values.pop("newest")
     oldest = {name: manager.oldest_put_ms(name) for name in _own_filled(facts)}
-    lies = Waiting({name: put_ms for name, put_ms in oldest.items() if put_ms}, newest)
+    left = {name: manager.activity.left_ms(name) for name in facts.idle_runs}
+    lies = Waiting({name: put_ms for name, put_ms in oldest.items() if put_ms}, newest, left, manager.started_ms)
     known = needs_attention(facts, lies)
     attention = ordered([*known, *attention_of_process(manager, lies, known), *attention_of_watches(facts, manager)])
     more: dict[str, Any] = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets}

@@ -10,15 +10,18 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.calls import Explain
 from trigmon.mq.errors import PriorityError
 from trigmon.mq.replies import Explained
+from trigmon.mq.run import Run
+from trigmon.rules.attention import counting
 from trigmon.rules.messages.put import put_situation
 from trigmon.rules.model.decision import Decision, Ids
-from trigmon.rules.model.facts import Facts, WideFacts
+from trigmon.rules.model.facts import Facts, LedgerFacts, WideFacts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.resolve_name import base_queue
 from trigmon.rules.model.situation import Situation
 from trigmon.rules.model.stored_messages import Found, Selection, Summary
 from trigmon.rules.reservations.display_reservations import rows as reservation_rows
+from trigmon.rules.runs.idle_run import Seen, how_it_ended, left_all, remedies, took_none, when_next
 from trigmon.rules.runs.pause import pauses_of, rows
 from trigmon.rules.triggers.sharing import in_group
 from trigmon.rules.triggers.table import judge
@@ -26,6 +29,10 @@ from trigmon.rules.triggers.wording import explanations, what_time_will_bring
 
 MOST_EXPIRED = 1000
 """Expired messages are counted up to so many, so that a question costs no more than a few puts."""
+
+
+RUNS_LOOKED_AT = 16
+"""Among so many runs of the queue the last one is looked for that no other joined."""
 
 
 def look_for_explain(call: Explain, facts: Facts, now: int) -> Selection | None:
@@ -40,18 +47,38 @@ def messages_of(definition: LocalQueue, now: int) -> Selection:
 
 
 def complete_explain(call: Explain, reply: Explained, manager: ManagerState) -> Explained:
-    """Adds the last verdicts of the queue, where they are asked for."""
+    """Adds what its last run left, and the last verdicts of the queue, where they are asked for."""
+    values = dict(reply.values)
+    asked = values.pop("idle")
+    if asked is not None:
+        run, definition, trigger_interval = asked
+        name = definition.name
+        seen = Seen(manager.oldest_put_ms(name), manager.activity.left_ms(name), manager.started_ms)
+        if left_all(run, seen):
+            about = f"Run {run.run_id}: {how_it_ended(run)}; {when_next(definition, trigger_interval)}."
+            values["idle"] = [about, *remedies(definition)]
     if not call.why_not:
-        return reply
-    values = {**reply.values, "started_ms": manager.started_ms}
+        return replace(reply, values=values)
+    values["started_ms"] = manager.started_ms
     return replace(reply, values=values, last=manager.last_verdicts(reply.q_name))
 
 
-def decide_explain(call: Explain, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
+def decide_explain(call: Explain, facts: LedgerFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Returns the verdict on a put of a message of this priority; nothing changes."""
     queue, _ = base_queue(call.q_name, facts)
     opened = facts.alias or facts.remote or queue.definition
-    return Decision(explained(queue, call.priority, opened.def_priority, facts, found, now))
+    reply = explained(queue, call.priority, opened.def_priority, facts, found, now)
+    return Decision(replace(reply, values={**reply.values, "idle": _idle(queue, facts)}))
+
+
+def _idle(queue: QueueFacts, facts: LedgerFacts) -> tuple[Run, LocalQueue, int] | None:
+    """Returns the last run of a queue that should start something, where it took nothing and no other goes on."""
+    definition = queue.definition
+    is_busy = queue.readers or any(serving.q_name == definition.name for serving in facts.serves)
+    if is_busy or queue.shared is not None or not counting(queue):
+        return None
+    run = took_none(facts.runs)
+    return (run, definition, facts.q_mgr.trigger_interval) if run is not None else None
 
 
 def explained(

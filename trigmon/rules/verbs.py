@@ -43,7 +43,7 @@ from trigmon.rules.display_group import decide_display_group
 from trigmon.rules.event_messages.event_put import decide_put_event
 from trigmon.rules.event_messages.look_around import decide_look_around
 from trigmon.rules.event_messages.queue_events import decide_queue_event
-from trigmon.rules.explain import complete_explain, decide_explain, look_for_explain
+from trigmon.rules.explain import RUNS_LOOKED_AT, complete_explain, decide_explain, look_for_explain
 from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
 from trigmon.rules.messages.get import look_for_get, look_for_get_many
 from trigmon.rules.messages.put import decide_deliver, decide_put, wants_put
@@ -175,6 +175,10 @@ def _local_queue(call: calls.Rehearse, connection: int) -> WorldWants:
 
 def _unit(call: calls.Put | calls.PutMany) -> int:
     return call.unit
+
+
+def _explain(call: calls.Explain, connection: int) -> LedgerWants:
+    return LedgerWants(connection, call.q_name, limit=RUNS_LOOKED_AT, of_queue=True)
 
 
 def _nothing(call: Any, connection: int) -> Wants:
@@ -310,7 +314,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     ),
     calls.Status: Verb(_status, decide_status, complete=complete_status, is_wide=True),
     calls.Statistics: Verb(_everything, decide_statistics, complete=complete_statistics, is_wide=True),
-    calls.Explain: Verb(_by_q_name, decide_explain, look_for_explain, complete_explain, is_wide=True),
+    calls.Explain: Verb(_explain, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Rehearse: Verb(_local_queue, decide_rehearse, look_for_rehearse, is_wide=True),
     calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
     calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),

@@ -21,13 +21,14 @@ from trigmon.rules.model.run_facts import EndedRun, Line, Serving
 from trigmon.rules.model.schedule_facts import ScheduleFacts, ScheduleWants, about_schedule
 from trigmon.rules.model.shared_view import NOTHING_MOVED, Moved
 from trigmon.rules.model.state import Standing
+from trigmon.rules.runs.idle_run import took_none
 from trigmon.store.port import FileCopy, NotEntered
 
 # Numbers are handed out from blocks, so that none is used again after a crash and no put pays for a counter.
 ID_BLOCK = 1_000_000
 MOST_CAUSES = 64
 LOOKED_AT = 16
-"""Of so many queues at most the last run that failed is looked for, among so many of each."""
+"""Of so many queues at most the last run is looked for, among so many of each."""
 KEPT_RESERVATIONS = 8
 """So many ended reservations of a consumer are remembered, so that a repeated settlement gets the same answer."""
 
@@ -74,7 +75,7 @@ class BaseStore(ABC):
         if isinstance(wants, LedgerWants):
             return self._about_ledger(wide, wants)
         if isinstance(wants, WorldWants) and wants.of_failures and isinstance(wide, WorldFacts):
-            return replace(wide, last_runs=dict(self._last_runs()))
+            return replace(wide, last_runs=dict(self._last_runs()), idle_runs=dict(self._idle_runs()))
         return wide
 
     def local_queue(self, q_name: str) -> QueueFacts | None:
@@ -93,6 +94,17 @@ class BaseStore(ABC):
             if row := tuple(islice(meant, cause.failed or cause.fruitless)):
                 yield cause.q_name, row
 
+    def _idle_runs(self) -> Iterator[tuple[str, Run]]:
+        """Yields queues with messages that nobody reads, each with its last run, where that took no message.
+
+        Of a shared queue a member does not know what the others took.
+        """
+        waiting = (q for q in self.standing.queues.values() if q.depth and not q.readers and q.shared is None)
+        triggered = (queue.definition for queue in waiting if queue.definition.process_name)
+        for definition in islice(triggered, MOST_CAUSES):
+            if (run := took_none(self._runs({"q_name": definition.name}, "", LOOKED_AT))) is not None:
+                yield definition.name, run
+
     def _about_ledger(self, facts: WideFacts, wants: LedgerWants) -> WideFacts:
         if wants.line_of is not None:
             return replace(facts, lines=tuple(self._lines(wants.line_of, wants.limit)), serves=self._serves())
@@ -100,7 +112,10 @@ class BaseStore(ABC):
             ended, more_from_ms = self._history(*wants.history, wants.limit)
             return replace(facts, ended=ended, more_from_ms=more_from_ms)
         if wants.limit:
-            runs = tuple(self._runs(wants.where or {}, wants.before, wants.limit))
+            where = wants.where or {}
+            if wants.of_queue:
+                where = {"q_name": facts.queue.definition.name if facts.queue is not None else ""}
+            runs = tuple(self._runs(where, wants.before, wants.limit))
             causes, unread = tuple(self.standing.causes.values()), self.standing.unread(runs)
             return replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
         return replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))

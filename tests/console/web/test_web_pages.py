@@ -105,6 +105,21 @@ def test_a_queue_that_triggers_shows_its_runs_and_how_the_last_ended(reader, pop
     assert "ended with status 1: cannot parse a bad order" in page
 
 
+def test_a_queue_whose_last_run_took_nothing_says_so_and_what_helps(daemon, web_of):
+    one = daemon()
+    web = web_of(one)
+    with one.connect() as qm:
+        define(qm, "IDLE", "PROCESS", appl_id="true")
+        define(qm, "LEFT", trigger_control="on", trigger_type="first", process_name="IDLE", initiation_q_name=INITQ)
+        qm.put("LEFT", b"one")
+        now_ms = read_overview(qm).now_ms
+        record = {"state": "exited", "exit_status": 0, "q_name": "LEFT", "recorded_ms": now_ms, "end_ms": now_ms}
+        qm.call(RecordRun(run_id="idle", record=record))
+    page = web.get("/queues/LEFT").plain
+    assert "Run idle: the last run ended with status 0 without having opened the queue and took no message" in page
+    assert "remedy: then start it for what is left: trigmon process start IDLE --queue LEFT" in page
+
+
 def test_any_name_and_any_type_of_queue_has_its_page(reader):
     assert "A/ODD%NAME" in reader.get(f"/queues/{quote('A/ODD%NAME', safe='')}").plain
     assert "base_q_name TARGET PLAIN" in reader.get("/queues/ALIAS").plain

@@ -51,7 +51,7 @@ class WorldWants(Wants, frozen=True):
     """Asks for every object: :class:`WorldFacts`."""
 
     of_group: bool = False  # the members of the group too, and what each has of its queues
-    of_failures: bool = False  # the last run of each queue whose runs failed, too
+    of_failures: bool = False  # of each queue whose runs failed the last, and of each that is not read, too
 
 
 class RunWants(Wants, frozen=True):
@@ -67,6 +67,7 @@ class LedgerWants(Wants, frozen=True):
     where: dict[str, object] | None = None
     before: str = ""
     limit: int = 0
+    of_queue: bool = False  # those of the queue that object_name leads to
     line_of: str | None = None  # the held runs from an initiation queue, the first of each line up to limit
     keep_count: int = -1  # not negative: ended runs, the oldest beyond so many
     ended_before_ms: int = 0  # and those that ended before
@@ -177,6 +178,7 @@ class WorldFacts(WideFacts, frozen=True, kw_only=True):
     world: World
     members: Group | None = None  # the members of the group
     last_runs: dict[str, tuple[Run, ...]] = {}  # the last that failed, or removed nothing, by queue, the newest first
+    idle_runs: dict[str, Run] = {}  # by queue with messages that nobody reads the last run, where it took none
 
 
 class RunFacts(WideFacts, frozen=True):

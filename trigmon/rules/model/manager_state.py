@@ -62,6 +62,9 @@ class Activities(Protocol):
     def reset(self, q_name: str, depth: int, now: int) -> None:
         """Counts anew from now on."""
 
+    def left_ms(self, q_name: str) -> int:
+        """Returns when a message last was got from a queue or left it otherwise; 0: not since the process started."""
+
 
 class Reports(Protocol):
     """What connected monitors and services report of themselves; it is forgotten with their connection."""
