@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
     parser.add_argument("--reserving", action="store_true", help="only the CPU of a row in a reservation, by stage")
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
+    parser.add_argument("--starts", action="store_true", help="only from a put to a program, and launches a second")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
     parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
@@ -107,6 +108,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         large_units.measured(directory, 1_000_000 // scale)
     elif options.console:
         watched(directory, rounds * 12 // scale or 1, 2.0)
+    elif options.starts:
+        starting(directory, rounds, scale)
     elif options.files:
         arriving.measured(directory, rounds, 100_000 // scale, 60.0 / scale)
     elif options.scrapes:
@@ -262,6 +265,7 @@ def starting(directory: Path, rounds: int, scale: int) -> None:
     home.mkdir()
     it = Starting(home)
     try:
+        it.by_put("sh")  # by the first the keeper is started
         for language in it.argv:
             spawn, put = f"bare spawn of {language}", f"put to {language}'s first word"
             subjects = {spawn: partial(it.by_spawn, language), put: partial(it.by_put, language)}
@@ -283,6 +287,9 @@ def starting(directory: Path, rounds: int, scale: int) -> None:
         title = f"{count:,} programs that end at once"
         figures = in_turns(rounds, subjects, "a second")
         print("\n" + told(title, figures, against="bare spawns, one after the other"), flush=True)
+        print("CPU of a launch by process, in the last round", flush=True)
+        for name, spent_us in (it.cpu_us | {"all": sum(it.cpu_us.values())}).items():
+            print(f"  {name:<34}{spent_us:>12,.0f} us", flush=True)
     finally:
         it.end()
 

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.benchmarks.loads import CLOCK_TICK_S
 from tests.daemons import Daemon, define
 from trigmon.mq.calls import Runs
 
@@ -43,6 +44,8 @@ class Starting:
         }
         self.daemon = Daemon(home, with_monitor=True).start()
         self.daemon.wait_for_event("monitor serves")
+        self.cpu_us: dict[str, float] = {}
+        """What a launch of the last burst cost, in microseconds of CPU by process."""
         self.connection = self.daemon.connect()
         armed = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
         for name, argv in self.argv.items():
@@ -78,15 +81,26 @@ class Starting:
     def launches(self, count: int) -> tuple[float, float]:
         """Launches per second of so many trigger events of type EVERY, put at once; 16 programs may run at a time."""
         runs = self.daemon.data / "runs"
-        before = len(list(runs.iterdir()))
+        before, cpu_before = len(list(runs.iterdir())), self._cpu_s()
         began = time.perf_counter()
         self.connection.put_many(f"{Q}.true", [b"go"] * count)
         while len(list(runs.iterdir())) < before + count or any(map(self._runs_in, ("held", "due", "started"))):
             time.sleep(0.02)
         took = time.perf_counter() - began
+        self.cpu_us = {name: (spent - cpu_before[name]) / count * 1e6 for name, spent in self._cpu_s().items()}
         with self.connection.open(f"{Q}.true", "input_shared") as q:
             assert len(q.get_many(count)) == count
         return count / took, 0.0
+
+    def _cpu_s(self) -> dict[str, float]:
+        """Seconds of CPU that each process of a launch has spent so far; the programs' are those that have ended."""
+        daemon = self.daemon.process.pid
+        (monitor,) = _children(daemon)
+        (parent,) = _children(monitor)
+        (keeper,) = _children(parent)
+        processes = {"queue manager": daemon, "monitor": monitor, "keeper's parent": parent, "keeper": keeper}
+        spent = {name: sum(_times_s(pid)[:2]) for name, pid in processes.items()}
+        return spent | {"programs": sum(_times_s(keeper)[2:])}
 
     def _runs_in(self, state: str) -> int:
         return len(self.connection.call(Runs(where={"state": state}, limit=1)).rows)
@@ -104,3 +118,13 @@ class Starting:
         took = time.perf_counter() - began
         time.sleep(0.05)  # the program and whoever waits for it come to rest
         return took * 1e3, 0.0
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _times_s(pid: int) -> list[float]:
+    """User and kernel time of a process, then those of its children that have ended, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return [int(field) * CLOCK_TICK_S for field in fields[11:15]]

@@ -26,6 +26,7 @@ def test_every_benchmark_runs_and_prints_its_ratios():
         "a program starts: sh",
         "a program starts: python",
         "programs that end at once",
+        "CPU of a launch by process",
         "queues with a process each",
         "a put in a turn of its own",
         "a look at schedules, none of them due",
