@@ -53,7 +53,7 @@ from trigmon.mq.enums import ApplType, GetOption, MsgType, OpenOption, Persisten
 from trigmon.mq.rejection import without_rejection
 from trigmon.mq.replies import Opened, Refused, Reserved, Settled, Sifted, WasGot, WereGot
 from trigmon.store.memory.store import MemoryStore
-from trigmon.store.sql import read_ahead
+from trigmon.store.sql import read_ahead, reserved_cache
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import first_rows
 
@@ -647,11 +647,12 @@ LARGE_ON_SQLITE, LARGE_ON_POSTGRES = (
 
 
 def check_that_small_windows_agree(script):
-    """The same where SQLite reads three messages ahead, and knows four of a queue."""
+    """The same where SQLite reads three messages ahead, and knows four of a queue and few of reservations."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(first_rows, "MOST_ROWS", 3)
         patched.setattr(read_ahead, "MOST_ROWS", 4)
         patched.setattr(read_ahead, "MOST_OF_A_UNIT", 3)
+        patched.setattr(reserved_cache, "MOST_BYTES", 4 * reserved_cache.OF_A_MESSAGE)
         check_that_stores_agree(script, "sqlite")
 
 

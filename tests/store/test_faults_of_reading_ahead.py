@@ -1,4 +1,4 @@
-"""Faults of the read-ahead cache: each one makes SQLite answer otherwise than the store in memory."""
+"""Faults of the caches of rows: each one makes SQLite answer otherwise than the store in memory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tests.worlds import World
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.stored_messages import Selection
-from trigmon.store.sql import read_ahead
+from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.store.sql import read_ahead, reserved_cache
 from trigmon.store.sql.read_ahead import Ahead, Window
+from trigmon.store.sql.reserved_cache import ReservedCache
 
 
 def backouts(seed: int, steps: int = 80) -> list[tuple]:
@@ -63,6 +64,12 @@ def add_at_the_end(window, message):
     window.entries.append(entry)
 
 
+def read_from_the_first(cache, selection):
+    """What is read of a reservation begins with its first message, whatever is asked for."""
+    of = cache._of.get(selection.reserved.reservation)
+    return Found(tuple(of[: selection.limit])) if of else None
+
+
 FAULTS = {
     "a put is not followed": ignored(c.AddMessage),
     "a get in a unit of work is not followed": ignored(c.TakeMessage),
@@ -75,6 +82,8 @@ FAULTS = {
         read_ahead.FOLLOWED, c.EndUnit, end_without_a_count
     ),
     "a unit's notes are taken for all": of_class(read_ahead, "_says_all", lambda unit, noted, *, is_commit: True),
+    "a part of a reservation begins with the first": of_class(ReservedCache, "found", read_from_the_first),
+    "reserved messages have no ordinals": of_class(reserved_cache, "_with_ordinals", lambda messages, first: messages),
     "what comes lies at the end": of_class(Window, "add", add_at_the_end),
 }
 

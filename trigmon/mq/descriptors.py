@@ -35,7 +35,7 @@ FORMAT_XMIT_Q_HEADER = "MQXMIT"
 FORMAT_MD_EXTENSION = "MQHMDE"
 
 
-class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+class MessageDescriptor(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
     """MQMD: every field under its snake_case name, with MQMD_DEFAULT's values; and behind them one of our own.
 
     ``traceparent`` is the span that put the message (:mod:`trigmon.mq.traceparent`), blank for none.

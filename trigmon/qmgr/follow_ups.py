@@ -97,8 +97,8 @@ class Notes:
         self._activity.removed(change.message.q_name, now)
 
     def _note_reserved(self, change: c.ReserveMessages, now: int) -> None:
-        for message in change.messages:
-            self._activity.got(message.q_name, message.descriptor.put_ms, now)
+        times = [message.descriptor.put_ms for message in change.messages]
+        self._activity.got_many(change.messages[0].q_name, times, now)
 
     def _note_unit(self, change: c.EndUnit, now: int) -> None:
         came = self._coming.pop(change.unit.unit_id, {})

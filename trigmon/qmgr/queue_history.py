@@ -6,7 +6,7 @@ sentences are made when ``explain`` asks. The counters begin at zero with the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -166,17 +166,24 @@ class Activity:
 
     def got(self, q_name: str, put_ms: int, now: int) -> None:
         """Counts a message that was got, committed or not, and how long it had been on the queue."""
+        self.got_many(q_name, (put_ms,), now)
+
+    def got_many(self, q_name: str, times_ms: Sequence[int], now: int) -> None:
+        """Counts as :meth:`got` messages that were put at these times, in the order of the gets."""
         activity = self._of.get(q_name) or self._begun(q_name)
-        activity.gets += 1
+        activity.gets += len(times_ms)
         activity.last_get_ms = now
-        q_time_us = (now - put_ms) * 1000
-        if not 0 <= q_time_us <= MOST_Q_TIME_US:  # PutTime may be any that a program set
-            q_time_us = min(max(0, q_time_us), MOST_Q_TIME_US)
-        if activity.q_time_short_us < 0:
-            activity.q_time_short_us = activity.q_time_long_us = q_time_us
-        else:
-            activity.q_time_short_us += (q_time_us - activity.q_time_short_us) >> SHORT
-            activity.q_time_long_us += (q_time_us - activity.q_time_long_us) >> LONG
+        short, long = activity.q_time_short_us, activity.q_time_long_us
+        for put_ms in times_ms:
+            q_time_us = (now - put_ms) * 1000
+            if not 0 <= q_time_us <= MOST_Q_TIME_US:  # PutTime may be any that a program set
+                q_time_us = min(max(0, q_time_us), MOST_Q_TIME_US)
+            if short < 0:
+                short = long = q_time_us
+            else:
+                short += (q_time_us - short) >> SHORT
+                long += (q_time_us - long) >> LONG
+        activity.q_time_short_us, activity.q_time_long_us = short, long
 
     def removed(self, q_name: str, now: int) -> None:
         """Notes that a message has left a queue for good: got, moved, cleared or discarded."""

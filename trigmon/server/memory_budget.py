@@ -9,8 +9,9 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from trigmon.mq.calls import Call, Get, GetMany, PutMany
+from trigmon.mq.calls import Call, Get, GetMany, PutMany, Reserve
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES
+from trigmon.rules.model.stored_messages import SLICE
 from trigmon.wire.frames import FrameReader, ProtocolError
 
 INTAKE_BYTES = 64 * 1024 * 1024
@@ -43,7 +44,7 @@ def messages_of(call: Call) -> int:
         return max(1, len(call.bodies))
     if isinstance(call, GetMany):
         return max(1, min(call.count, MOST_MESSAGES))
-    return 1
+    return SLICE if isinstance(call, Reserve) else 1
 
 
 def longest_reply(call: Get | GetMany, longest_message: int) -> int:

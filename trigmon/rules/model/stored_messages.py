@@ -22,7 +22,7 @@ class Cursor(msgspec.Struct, frozen=True):
     number: int
 
 
-class StoredMessage(msgspec.Struct, frozen=True):
+class StoredMessage(msgspec.Struct, frozen=True, gc=False):
     """A message as it lies in a store."""
 
     number: int  # its arrival

@@ -120,7 +120,7 @@ class PostgresStore(RowStore):
         """See the port."""
         self._turn.release()
         self.standing.mark()
-        self.ahead.mark()
+        self.mark_caches()
 
     def prepare(self) -> None:
         """Commits everything written so far, durably; units of work in flight stay in flight."""
@@ -136,7 +136,7 @@ class PostgresStore(RowStore):
         """See the port."""
         was_written = self._turn.undo()
         self.standing.undo()
-        self.ahead.undo(self.standing.units)
+        self.undo_caches()
         if was_written:
             self._forget_call()
 
@@ -199,7 +199,7 @@ class PostgresStore(RowStore):
             for change in changes:
                 if type(change) in WRITE:
                     WRITE[type(change)](self, change)
-                    self.ahead.follow(change)
+                    self.follow(change)
                 self.standing.follow(change)
         except StoreBroken:
             raise

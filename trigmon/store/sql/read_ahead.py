@@ -9,7 +9,7 @@ large ones.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -80,6 +80,17 @@ class Window:
         place = bisect_left(self.entries, key, key=_key)
         if place < len(self.entries) and self.entries[place].key == key:
             self._bytes -= len(self.entries.pop(place).message.data)
+
+    def remove_all(self, messages: Sequence[StoredMessage]) -> None:
+        """Removes messages that are no longer available; the first ones, in their order, at once."""
+        count = len(messages)
+        firsts = [entry.message for entry in self.entries[:count]]
+        if [each.number for each in firsts] != [each.number for each in messages]:
+            for message in messages:
+                self.remove(message)
+            return
+        self._bytes -= sum([len(each.data) for each in firsts])
+        del self.entries[:count]
 
     def trim(self) -> None:
         """Drops the last messages when there are too many."""
@@ -186,8 +197,9 @@ class Ahead:
         self._went(change.message)
 
     def _reserve(self, change: c.ReserveMessages) -> None:
-        for message in change.messages:
-            self._went(message)
+        window = self._windows.get(change.messages[0].q_name)
+        if window is not None:
+            window.remove_all(change.messages)
 
     def _return(self, change: c.ReturnReserved) -> None:
         for message in change.messages:

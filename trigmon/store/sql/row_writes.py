@@ -174,7 +174,7 @@ def _set_reservation(store: RowStore, change: c.SetReservation) -> None:
 
 
 def _settle_reserved(store: RowStore, change: c.SettleReserved) -> None:
-    store.many(sql.REMOVE_MESSAGE, ((message.number,) for message in change.messages))
+    store.remove_rows([message.number for message in change.messages])
 
 
 def _return_reserved(store: RowStore, change: c.ReturnReserved) -> None:

@@ -18,6 +18,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"""
 SET_ASIDE = "UPDATE message SET queue = -queue WHERE id = ?"
 TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
 REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
+REMOVE_STRETCH = "DELETE FROM message WHERE id BETWEEN ? AND ?"
 CLEAR_QUEUE = "DELETE FROM message WHERE queue = ?"
 
 # Look-ups in get order, by kind: messages outside groups; first items of groups, by completeness; the other items of

@@ -24,6 +24,7 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead
+from trigmon.store.sql.reserved_cache import ReservedCache
 from trigmon.store.sql.row_writes import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
 from trigmon.store.sql.select import Look
@@ -64,6 +65,7 @@ class RowStore(BaseStore):
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
         self.ahead = Ahead()
+        self.reserved = ReservedCache()
         self._heads = QueueHeads(self.ahead, read_rows)
         self._looked_to = ""
 
@@ -178,6 +180,8 @@ class RowStore(BaseStore):
         number = self.numbers.get(selection.q_name)
         if number is None:
             return Found()
+        if selection.reserved is not None and (cached := self.reserved.found(selection)) is not None:
+            return cached
         try:
             has_own = bool(selection.unit_id) and self._has_own(selection)
             has_groups = self.messages.groups.has_groups(number)
@@ -232,6 +236,25 @@ class RowStore(BaseStore):
         """Rewrites a message whose unit of work has ended, if that is left to do, before another write of it."""
         if self.leftovers.available:
             self.leftovers.rewrite(self.numbers[message.q_name], message.number)
+
+    def mark_caches(self) -> None:
+        """Begins a call for what is cached of rows."""
+        self.ahead.mark()
+        self.reserved.mark()
+
+    def undo_caches(self) -> None:
+        """Undoes in the caches the changes of the call."""
+        self.ahead.undo(self.standing.units)
+        self.reserved.undo()
+
+    def follow(self, change: c.AnyChange) -> None:
+        """Updates the caches after a change of rows."""
+        self.ahead.follow(change)
+        self.reserved.follow(change)
+
+    def remove_rows(self, numbers: Sequence[int]) -> None:
+        """Removes the rows of these messages."""
+        self.many(sql.REMOVE_MESSAGE, ((number,) for number in numbers))
 
     def mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks the rows of these messages as reserved, with the ordinals from ``first`` on."""

@@ -161,7 +161,7 @@ class SqliteStore(RowStore):
         if self._is_to_mend:
             self._mend()
         self.standing.mark()
-        self.ahead.mark()
+        self.mark_caches()
 
     def prepare(self) -> None:
         """Makes everything so far durable; units of work in flight stay in flight, and have rows."""
@@ -174,7 +174,7 @@ class SqliteStore(RowStore):
         if self.turns.undo_call():
             self._forget_call()
         self.standing.undo()
-        self.ahead.undo(self.standing.units)
+        self.undo_caches()
 
     def end(self) -> None:
         """See the port. What a crash undoes anyway waits for a later turn's record."""
@@ -222,6 +222,10 @@ class SqliteStore(RowStore):
         """
         self.many(sql.RESERVE_STRETCH, ((reservation, *stretch) for stretch in stretches(first, numbers)))
 
+    def remove_rows(self, numbers: Sequence[int]) -> None:
+        """Removes rows, by one statement for each range of consecutive numbers."""
+        self.many(sql.REMOVE_STRETCH, ((first, last) for _, first, last in stretches(0, numbers)))
+
     # -- damage -----------------------------------------------------------------------------------------
 
     def find(self, selection: Selection) -> Found:
@@ -268,6 +272,7 @@ class SqliteStore(RowStore):
         """Commits and syncs the turn so far, then repairs what it can."""
         self._is_to_mend = False
         self.ahead.forget_all()
+        self.reserved.forget_all()
         self.turns.settle()
         for from_nothing in (False, True):
             self.turns.begin()
@@ -305,7 +310,7 @@ class SqliteStore(RowStore):
                     if can_be_undone:
                         self.turns.begin_call()
                     self._write(change)
-                    self.ahead.follow(change)
+                    self.follow(change)
                 self.standing.follow(change)
         except Exception as error:
             if self.turns.in_call and not isinstance(error, apsw.Error):
