@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime
 
+import pyarrow as pa
 import pytest
 
 from tests.spark.conftest import depth
 from trigmon.mq.enums import MsgFlag
+from trigmon.spark import options
 from trigmon.spark.arrow_rows import COLUMNS
+from trigmon.spark.reader import QueueReader
 
 pytestmark = [
     pytest.mark.spark,
@@ -71,26 +74,55 @@ def test_an_instant_is_shown_in_the_session_s_time_zone(qm, q_name, read):
     assert row.shown == in_tokyo.strftime("%Y-%m-%d %H:%M:%S.") + f"{receipt.put_ms % 1000:03}"
 
 
-def test_a_read_takes_nothing_and_each_action_reads_anew(qm, q_name, read):
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_read_takes_nothing_and_each_action_reads_anew(qm, q_name, read, partitions):
     qm.put_many(q_name, [b"%d" % n for n in range(50)])
-    frame = read(q_name, columns="data")
+    frame = read(q_name, columns="data", partitions=partitions)
     assert (frame.count(), depth(qm, q_name)) == (50, 50)
     qm.put(q_name, b"later")
     assert (frame.count(), depth(qm, q_name)) == (51, 51)
 
 
-def test_several_partitions_share_the_queue_and_a_group_is_in_one_of_them(qm, q_name, read):
+def test_several_partitions_divide_the_queue_in_its_order(qm, q_name, read):
+    for priority in (3, 7):
+        qm.put_many(q_name, [b"%d %d" % (priority, n) for n in range(200)], priority=priority)
+    rows = read(q_name, partitions=4).selectExpr("data", "ordinal", "spark_partition_id() as part").collect()
+    assert [bytes(row.data) for row in rows] == [b"%d %d" % (priority, n) for priority in (7, 3) for n in range(200)]
+    assert [row.part for row in rows] == [part for part in range(4) for _ in range(100)]
+    assert [row.ordinal for row in rows] == [(part << 33) + n for part in range(4) for n in range(100)]
+
+
+def test_the_number_of_parts_is_at_least_what_min_partitions_says(qm, q_name, read):
+    qm.put_many(q_name, [b"x"] * 60)
+    assert read(q_name, minPartitions=3).rdd.getNumPartitions() == 3
+    assert read(q_name).rdd.getNumPartitions() == 1
+
+
+def test_a_message_put_or_got_between_the_plan_and_its_read_is_in_one_part_or_in_none(qm, q_name, shared_daemon):
+    qm.put_many(q_name, [b"%d" % n for n in range(90)])
+    given = options.read({"queue": q_name, "address": shared_daemon.address, "partitions": "3"})
+    reader = QueueReader(given, pa.schema([("data", COLUMNS["data"][0])]))
+    parts = reader.partitions()
+    qm.put(q_name, b"later", priority=9)
+    with qm.open(q_name, "input_shared") as queue:
+        gone = {message.data for message in queue.get_many(31)}
+    qm.put(q_name, b"latest", priority=0)
+    rows = [body for part in parts for batch in reader.read(part) for body in batch.column("data").to_pylist()]
+    assert len(parts) == 3
+    assert len(rows) == 90 + 2 - 31
+    assert {*rows} == {b"latest", b"later", *(b"%d" % n for n in range(90))} - gone
+
+
+def test_a_queue_with_groups_is_one_partition(qm, q_name, read):
     with qm.open(q_name, "output") as q:
         for group in (b"g1", b"g2", b"g3"):
             for number in range(1, 5):
                 flag = MsgFlag.LAST_MSG_IN_GROUP if number == 4 else MsgFlag.MSG_IN_GROUP
                 q.put(b"in a group", group_id=group, msg_seq_number=number, msg_flags=flag)
     qm.put_many(q_name, [b"%d" % n for n in range(200)])
-    rows = read(q_name, partitions=3).selectExpr("group_id", "msg_id", "spark_partition_id() as part").collect()
+    rows = read(q_name, partitions=3).selectExpr("msg_id", "spark_partition_id() as part").collect()
     assert (len(rows), len({bytes(row.msg_id) for row in rows})) == (212, 212)
-    assert {row.part for row in rows} == {0, 1, 2}
-    parts = {(bytes(row.group_id), row.part) for row in rows if row.group_id != bytes(24)}
-    assert len(parts) == 3
+    assert {row.part for row in rows} == {0}
 
 
 def test_no_more_rows_are_read_than_were_asked_for_and_only_the_columns(qm, q_name, read):

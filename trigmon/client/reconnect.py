@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from trigmon.mq.calls import (
     Attempt,
     Backout,
+    BrowseMany,
     Call,
     Close,
     Commit,
@@ -36,6 +37,7 @@ from trigmon.mq.calls import (
     Outcome,
     Pauses,
     Ping,
+    PlanBrowse,
     Put,
     QueueStatus,
     ReadReserved,
@@ -67,6 +69,8 @@ _AS_GOOD_TWICE = frozenset(
         *(
             Get,
             GetMany,
+            BrowseMany,
+            PlanBrowse,
             Open,
             Close,
             Inquire,

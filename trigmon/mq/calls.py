@@ -140,6 +140,32 @@ class GetMany(Call, frozen=True, array_like=True, kw_only=True, tag="get_many"):
         return self.wait_interval_ms if self.options & _WAIT else 0
 
 
+class BrowseMany(Call, frozen=True, array_like=True, kw_only=True, tag="browse_many"):
+    """Up to ``count`` messages in get order, left where they are. Answered by WereBrowsed.
+
+    It begins behind the place ``after`` (priority, number; none: at the first) and ends with the place ``until`` (none:
+    with the last). Messages that were put after ``newest`` (0: any) do not belong to it. The handle's cursor does not
+    move. 2033 where nothing is left of the range.
+    """
+
+    handle: int
+    count: int = 1000
+    after: list[int] = []
+    until: list[int] = []
+    newest: int = 0
+
+
+class PlanBrowse(Call, frozen=True, array_like=True, kw_only=True, tag="plan_browse"):
+    """Where a browse can be divided: the place ``skip`` messages behind ``after``. Answered by BrowsePlanned.
+
+    It looks over 65 536 messages at most.
+    """
+
+    handle: int
+    after: list[int] = []
+    skip: int = 0
+
+
 class Inquire(Call, frozen=True, array_like=True, kw_only=True, tag="inquire"):
     """MQINQ by long names, MQSC words or selectors; none means every attribute. Answered by Values.
 
@@ -707,6 +733,8 @@ AnyCall = (
     | PutMany
     | Get
     | GetMany
+    | BrowseMany
+    | PlanBrowse
     | Inquire
     | Set
     | Commit

@@ -105,6 +105,26 @@ class WereGot(Reply, frozen=True, array_like=True, kw_only=True, tag="were_got")
     runs: list[RunJson] = []
 
 
+class WereBrowsed(Reply, frozen=True, array_like=True, kw_only=True, tag="were_browsed"):
+    """The messages of a BrowseMany, in order, perhaps none; what follows begins behind the place ``after``."""
+
+    messages: list[WasGot]
+    after: list[int]
+
+
+class BrowsePlanned(Reply, frozen=True, array_like=True, kw_only=True, tag="browse_planned"):
+    """A place to divide a browse at, about ``skipped`` messages further on; none for an end that comes before.
+
+    None either where the queue has groups: they are not divided. ``newest`` is what BrowseMany takes for the messages
+    that were put so far. ``depth`` is CURDEPTH.
+    """
+
+    newest: int
+    depth: int = 0
+    skipped: int = 0
+    after: list[int] = []
+
+
 class Values(Reply, frozen=True, array_like=True, kw_only=True, tag="values"):
     """Attribute values by long name, plain (enumerations as words)."""
 
@@ -289,6 +309,8 @@ AnyReply = (
     | WerePut
     | WasGot
     | WereGot
+    | WereBrowsed
+    | BrowsePlanned
     | Values
     | Listing
     | Counted

@@ -44,6 +44,12 @@ from trigmon.rules.event_messages.event_put import decide_put_event
 from trigmon.rules.event_messages.look_around import decide_look_around
 from trigmon.rules.event_messages.queue_events import decide_queue_event
 from trigmon.rules.explain import RUNS_LOOKED_AT, complete_explain, decide_explain, look_for_explain
+from trigmon.rules.messages.browse_many import (
+    decide_browse_many,
+    decide_plan_browse,
+    look_for_browse_many,
+    look_for_plan_browse,
+)
 from trigmon.rules.messages.expiry import decide_expire, decide_look_through, decide_refresh, look_for_expire
 from trigmon.rules.messages.get import look_for_get, look_for_get_many
 from trigmon.rules.messages.put import decide_deliver, decide_put, wants_put
@@ -279,6 +285,8 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.PutMany: Verb(_by_handle_or_name, decide_put_many, put_unit=_unit, needs_space=True),
     calls.Get: Verb(_by_handle, decide_get, look_for_get, can_wait=True),
     calls.GetMany: Verb(_by_handle, decide_get_many, look_for_get_many, can_wait=True),
+    calls.BrowseMany: Verb(_by_handle, decide_browse_many, look_for_browse_many, can_wait=True),
+    calls.PlanBrowse: Verb(_by_handle, decide_plan_browse, look_for_plan_browse),
     calls.Inquire: Verb(_by_handle, decide_inquire, is_wide=True),
     calls.Set: Verb(_by_handle, decide_set, is_wide=True),
     calls.Commit: Verb(_nothing, decide_commit),

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
-from trigmon.mq.calls import Call, Disconnect, Get, GetMany
+from trigmon.mq.calls import BrowseMany, Call, Disconnect, Get, GetMany
 from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply, WasGot, WereGot
@@ -264,11 +264,11 @@ class Connection(asyncio.BufferedProtocol):
             share -= messages
             room.messages -= messages
             room.size -= length
-            if isinstance(call, Get | GetMany):
+            if isinstance(call, Get | GetMany | BrowseMany):
                 longest = longest_reply(call, self._reader.limit)
                 room.size -= min(longest, self._next_got)
                 room.replies -= min(longest, MOST_OF_ONE)
-                if call.options & WAIT:
+                if not isinstance(call, BrowseMany) and call.options & WAIT:
                     self._awaited = sequence
             elif isinstance(call, Disconnect):
                 self._awaited = self._farewell = sequence

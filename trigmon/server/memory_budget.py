@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from trigmon.mq.calls import Call, Get, GetMany, PutMany, Reserve
+from trigmon.mq.calls import BrowseMany, Call, Get, GetMany, PutMany, Reserve
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.wire.frames import FrameReader, ProtocolError
@@ -42,14 +42,14 @@ def messages_of(call: Call) -> int:
     """Returns how many messages a call is about at most; 1 for a call that is about none."""
     if isinstance(call, PutMany):
         return max(1, len(call.bodies))
-    if isinstance(call, GetMany):
+    if isinstance(call, GetMany | BrowseMany):
         return max(1, min(call.count, MOST_MESSAGES))
     return SLICE if isinstance(call, Reserve) else 1
 
 
-def longest_reply(call: Get | GetMany, longest_message: int) -> int:
+def longest_reply(call: Get | GetMany | BrowseMany, longest_message: int) -> int:
     """Returns how many bytes the reply to a get can have."""
-    if isinstance(call, GetMany):
+    if isinstance(call, GetMany | BrowseMany):
         return max(MOST_BYTES, longest_message)
     return longest_message if call.max_length < 0 else min(call.max_length, longest_message)
 

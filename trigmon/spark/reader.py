@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,12 +19,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from trigmon.client.browse import Range, browse, plan
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import reserve
-from trigmon.mq.calls import Display, Get, ReadReserved, Reserve, Settle
-from trigmon.mq.descriptors import NO_ID
-from trigmon.mq.enums import GetOption
+from trigmon.mq.calls import Display, ReadReserved, Reserve, Settle
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing, Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
@@ -36,8 +34,8 @@ from trigmon.spark.retry import when_free
 
 ROWS_A_PARTITION = 1000
 """With fewer rows, a further partition costs more than it gains."""
-_ARROW_ROWS, _ARROW_BYTES = 1024, 4 << 20
-_FIRST, _NEXT = GetOption.BROWSE_FIRST.value, GetOption.BROWSE_NEXT.value
+PART_BITS = 33
+"""The ordinals of a browse in several parts: the part's number stands above these bits, as Spark's own ids have it."""
 
 
 Offset = dict[str, Any]
@@ -52,10 +50,10 @@ class Stretch(InputPartition):
         self.parts = parts
 
 
-class Share(InputPartition):
-    """The messages on a queue that are read by task ``number`` of ``of`` tasks."""
+class Part(InputPartition):
+    """A range of the messages on a queue, the ``number``-th of the plan."""
 
-    def __init__(self, number: int, of: int) -> None:
+    def __init__(self, number: int, of: Range) -> None:
         self.number = number
         self.of = of
 
@@ -68,11 +66,10 @@ class QueueReader(DataSourceReader):
         self.schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        """Returns the stretches of a reservation; for a browse as many shares as the option ``partitions`` (1)."""
+        """Returns the stretches of a reservation, or the ranges of a browse."""
         options = self.options
         if not options.reservation:
-            of = 1 if options.max_rows else options.partitions or options.min_partitions or 1
-            return [Share(number, of) for number in range(of)]
+            return [Part(number, of) for number, of in enumerate(self._ranges())]
         with options.connect("planning") as connection:
             row = reservation_row(connection, options.queue, options.reservation)
         if row is None:
@@ -85,30 +82,26 @@ class QueueReader(DataSourceReader):
         """Returns the partition's messages, in their order."""
         if isinstance(partition, Stretch):
             return read_stretch(self.options, partition, self.schema)
-        assert isinstance(partition, Share)
+        assert isinstance(partition, Part)
         return self._browse(partition)
 
-    def _browse(self, share: Share) -> Iterator[pa.RecordBatch]:
-        """Yields the messages of a share. The message's id decides, or its group's: each is in exactly one share."""
-        limit = self.options.max_rows or math.inf
-        chosen: list[WasGot] = []
-        ordinals: list[int] = []
-        size = seen = 0
+    def _ranges(self) -> list[Range]:
+        options = self.options
+
+        def parts(rows: int) -> int:
+            usual = min(os.cpu_count() or 1, math.ceil(rows / ROWS_A_PARTITION))
+            return 1 if options.max_rows else options.partitions or max(options.min_partitions, usual)
+
+        with options.connect("planning") as connection, connection.open(options.queue, "browse") as queue:
+            return plan(connection, queue.handle, parts)
+
+    def _browse(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yields the messages of a part, a batch for each reply."""
+        first = part.number << PART_BITS
         with self.options.connect("browsing") as connection, connection.open(self.options.queue, "browse") as queue:
-            for got in browse(connection, queue):
-                if seen >= limit:
-                    break
-                key = got.descriptor.group_id if got.descriptor.group_id != NO_ID else got.descriptor.msg_id
-                if share.of == 1 or zlib.crc32(key) % share.of == share.number:
-                    chosen.append(got)
-                    ordinals.append(seen)
-                    size += len(got.data)
-                seen += 1
-                if len(chosen) >= _ARROW_ROWS or size >= _ARROW_BYTES:
-                    yield to_batch(self.options, chosen, ordinals, self.schema)
-                    chosen, ordinals, size = [], [], 0
-        if chosen:
-            yield to_batch(self.options, chosen, ordinals, self.schema)
+            for got in browse(connection, queue.handle, part.of, self.options.max_rows or None):
+                yield to_batch(self.options, got, range(first, first + len(got)), self.schema)
+                first += len(got)
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -280,17 +273,6 @@ def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
                 if not reply.more:
                     break
                 at = reply.ordinal
-
-
-def browse(connection: Connection, queue: Queue) -> Iterator[WasGot]:
-    """Browses every message from the first to the last."""
-    step = _FIRST
-    while True:
-        try:
-            yield connection.ask(Get(handle=queue.handle, options=step), WasGot, is_sound=True)
-        except NoMsgAvailable:
-            return
-        step = _NEXT
 
 
 def reservation_row(connection: Connection, q_name: str, number: int) -> dict[str, Any] | None:

@@ -63,7 +63,7 @@ from trigmon.rules.model.stored_messages import Cursor, Found, Selection, Stored
 
 MOST_MESSAGES = 4096
 MOST_BYTES = 4 << 20
-"""What one reply to GetMany carries at most; a single longer message goes alone."""
+"""What one reply to GetMany or BrowseMany carries at most; a single longer message goes alone."""
 
 KNOWN_OPTIONS = sum(GetOption)
 KNOWN_MATCHES = sum(MatchOption)
@@ -174,7 +174,7 @@ def decide_get_many(call: GetMany, facts: Facts, found: Found | None, now: int, 
     reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
         return Decision(Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=facts.handle.object_name), changes, reports)
-    messages = _carried(found.messages)
+    messages = carried(found.messages)
     if call.fewer_if_backed_out and facts.queue is not None:
         messages = _fewer_if_backed_out(messages, call.count, facts.queue.definition.backout_threshold)
     joining = [bool(syncpoint_of(call.options, message) & SYNCPOINT) for message in messages]
@@ -243,16 +243,16 @@ def most_after_backouts(count: int, backouts: int, threshold: int) -> int:
     return max(1, round(pow(count, left / (threshold - 1))))
 
 
-def _carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
+def carried(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Returns the first message, and those behind it for which one reply has room."""
-    carried: list[StoredMessage] = []
+    first: list[StoredMessage] = []
     size = 0
     for message in messages:
         size += len(message.data)
-        if carried and size > MOST_BYTES:
+        if first and size > MOST_BYTES:
             break
-        carried.append(message)
-    return carried
+        first.append(message)
+    return first
 
 
 def _taken(message: StoredMessage, unit_id: int, marked: Marked | None = None) -> AnyChange:

@@ -69,8 +69,8 @@ class Reserved(msgspec.Struct, frozen=True):
 class Selection(msgspec.Struct, frozen=True):
     """Which messages a call looks for, in get order: highest priority first, then arrival.
 
-    Messages expired at ``now`` are returned apart. Three questions are of another kind: ``summary``, ``is_expired``
-    and ``reserved``, whose messages come in the order of their ordinals.
+    Messages expired at ``now`` are returned apart. Four questions are of another kind: ``summary``, ``is_expired``,
+    ``reserved``, whose messages come in the order of their ordinals, and ``skip``.
     """
 
     q_name: str
@@ -78,6 +78,7 @@ class Selection(msgspec.Struct, frozen=True):
     limit: int = 1  # a store stops looking once it has so many
     unit_id: int = 0  # whose own uncommitted puts are visible
     after: Cursor | None = None  # begins behind a browse cursor
+    until: Cursor | None = None  # ends with this place
     at: Cursor | None = None  # looks at that one message
     msg_id: bytes | None = None
     correl_id: bytes | None = None
@@ -93,12 +94,14 @@ class Selection(msgspec.Struct, frozen=True):
     is_expired: bool = False  # asks for those that have expired, and for no other
     summary: Summary | None = None
     reserved: Reserved | None = None
+    skip: int = 0  # asks for the place so many committed messages further on, where the queue has no groups
 
     @property
     def is_anything(self) -> bool:
         """Whether any message will do, the first there is."""
         return (
             self.after is None
+            and self.until is None
             and self.at is None
             and self.starts is Whole.NOTHING
             and self.whole is Whole.NOTHING
@@ -131,9 +134,14 @@ def follows(segment: StoredMessage, other: StoredMessage) -> bool:
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known."""
+    """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known.
+
+    ``place`` answers ``skip``. ``newest`` is the last number that a group has given; 0: numbers are the member's own.
+    """
 
     messages: tuple[StoredMessage, ...] = ()
     expired: tuple[StoredMessage, ...] = ()
     damaged: tuple[StoredMessage, ...] = ()
     expired_count: int = 0
+    place: Cursor | None = None
+    newest: int = 0

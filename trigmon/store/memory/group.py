@@ -206,9 +206,10 @@ class Membership:
 
     def find(self, selection: Selection) -> Found:
         """Returns the messages of a shared queue that a call looks for, in get order."""
-        return self.group.rows.find(
+        found = self.group.rows.find(
             replace(selection, unit_id=self._writes.of_group(selection.unit_id), handle=self._own + selection.handle)
         )
+        return replace(found, newest=self.group.next_number - 1) if selection.skip else found
 
     def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
         """Writes one change of a shared queue; ``handle`` is the one that it opens or closes."""

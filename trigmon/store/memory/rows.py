@@ -17,7 +17,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.group_completeness import Item, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.handles import Marked
-from trigmon.rules.model.stored_messages import SLICE, Found, Reserved, Selection, StoredMessage, fits, follows
+from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Reserved, Selection, StoredMessage, fits, follows
 
 Key = tuple[int, int]
 
@@ -92,10 +92,15 @@ class Rows:
             return Found(expired=self._expired(selection, selection.limit))
         if selection.reserved is not None:
             return Found(self._reserved(selection, selection.reserved))
+        if selection.skip:
+            return Found(place=self._place_behind(selection))
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
+        until = selection.until
         for row in self._chosen(selection):
+            if until is not None and row.key > (-until.priority, until.number):
+                break
             if row.message.expires_ms and row.message.expires_ms <= selection.now:
                 if not row.put_by:
                     expired.append(row.message)
@@ -109,6 +114,23 @@ class Rows:
         if selection.gathers and messages:
             messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
+
+    def _place_behind(self, selection: Selection) -> Cursor | None:
+        """Returns the place so many committed messages further on; None where the queue has groups.
+
+        Where this priority has not so many, they are counted from the lower ones on.
+        """
+        rows = self.of.get(selection.q_name, {})
+        if any(row.message.descriptor.group_id != NO_ID for row in rows.values()):
+            return None
+        after = selection.after
+        there = [key for key in self.order.get(selection.q_name, ()) if not rows[key].put_by and not rows[key].taken_by]
+        parts = [there]
+        if after is not None:
+            same = [key for key in there if key[0] == -after.priority and key[1] > after.number]
+            parts = [same, [key for key in there if key[0] > -after.priority]]
+        places = (part[selection.skip - 1] for part in parts if len(part) >= selection.skip)
+        return next((Cursor(-place[0], place[1]) for place in places), None)
 
     def _chosen(self, selection: Selection) -> Iterator[Row]:
         """Yields the rows that match the selection, in get order, including expired ones."""

@@ -16,6 +16,7 @@ CHUNKS = (16, 128, 1024)
 """Rows read at a time: more with each read, unless they are large."""
 LARGE_CHUNK = 1 << 20
 _CHUNKED = frozenset({sql.GROUP_FROM})
+_ONE_ROW = frozenset({sql.PLACE_FIRST, sql.PLACE_AFTER_SAME, sql.PLACE_AFTER_LOWER})
 
 
 class Turn:
@@ -61,6 +62,9 @@ class Turn:
 
     def _chunks(self, statement: str, values: tuple[object, ...]) -> Generator[Row, None, None]:
         """Yields a query's rows, a few at first: most look-ups end with the first row. No row changes meanwhile."""
+        if statement in _ONE_ROW:
+            yield from self.ask(statement, values)
+            return
         offset, step = 0, 0
         while True:
             limit = CHUNKS[step]

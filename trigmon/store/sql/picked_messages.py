@@ -32,6 +32,8 @@ class Picked:
         self._locks = locks
         self._group_is_whole = is_whole
         self._takes_any = selection.is_anything
+        until = selection.until
+        self._end = (-until.priority, until.number) if until is not None else None
         self._most_expired = selection.limit if selection.is_expired else SLICE
         self._is_own = False
         self._size = 0
@@ -90,6 +92,8 @@ class Picked:
         return self._take(message)
 
     def _take(self, message: StoredMessage) -> bool:
+        if self._end is not None and _place(message) > self._end:
+            return False
         if not self._takes_any and not self._fits(message):
             return True
         if message.expires_ms and message.expires_ms <= self._selection.now:

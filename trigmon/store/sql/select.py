@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import START, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
-from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage, follows
+from trigmon.rules.model.stored_messages import Cursor, Found, Reserved, Selection, StoredMessage, follows
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
@@ -64,6 +64,8 @@ class Look:
             return self._expired()
         if self._selection.reserved is not None:
             return self._reserved(self._selection.reserved)
+        if self._selection.skip:
+            return Found(place=self._place_behind())
         picked = Picked(self._selection, self._locks, self._is_whole)
         streams = self._with_available(self._streams())
         if len(streams) == 1:
@@ -105,6 +107,24 @@ class Look:
                 cursor.close(True)
                 break
         return Found(tuple(messages), damaged=tuple(damaged))
+
+    def _place_behind(self) -> Cursor | None:
+        """Returns the place that the selection asks for; None where the queue has groups.
+
+        Where this priority has not so many, they are counted from the lower ones on. Rows that are not rewritten yet
+        are not counted.
+        """
+        after, rest = self._selection.after, self._selection.skip - 1
+        if self._kinds != _PLAIN:
+            return None
+        statements: list[Statement] = [(sql.PLACE_FIRST, (self._queue, rest))]
+        if after is not None:
+            statements = [
+                (sql.PLACE_AFTER_SAME, (self._queue, after.priority, after.number, rest)),
+                (sql.PLACE_AFTER_LOWER, (self._queue, after.priority, rest)),
+            ]
+        with closing(self._rows(statements)) as rows:
+            return next((Cursor(priority, number) for priority, number in rows), None)
 
     def _count_expired(self, most: int) -> int:
         if not most:

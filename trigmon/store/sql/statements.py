@@ -54,6 +54,11 @@ FIND_AFTER_SAME = {
 FIND_AFTER_LOWER = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority < ? {_ORDER}" for k, kind in _ALL.items()
 }
+# The place of the message that lies so many behind the first: an index is read, and no message.
+_PLACE = f"SELECT priority, id FROM message WHERE {_READY} AND {_KINDS['plain']}"
+PLACE_FIRST = f"{_PLACE} {_ORDER} LIMIT 1 OFFSET ?"
+PLACE_AFTER_SAME = f"{_PLACE} AND priority = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
+PLACE_AFTER_LOWER = f"{_PLACE} AND priority < ? {_ORDER} LIMIT 1 OFFSET ?"
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
 FIND_ITEM = f"""
 SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? {_ORDER}"""

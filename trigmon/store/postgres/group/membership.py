@@ -305,7 +305,8 @@ class PostgresMembership:
             has_own=has_own,
             available=available,
         )
-        return look.found()
+        found = look.found()
+        return replace(found, newest=self._snapshot.next_number - 1) if selection.skip else found
 
     # -- writing ----------------------------------------------------------------------------------------
 
