@@ -79,6 +79,7 @@ USED_BY_FILE = {
     "tests/client/test_public_names.py::test_the_package_alone_loads_nothing_of_its_own": "process",
     "tests/console/web/test_web_access.py::test_without_the_extra": "process",
     "tests/launch/spark/test_archive.py": "process",
+    "tests/launch/spark/test_archive_maker.py": "process",
     "tests/launch/spark/test_compiled.py::test_every_name": "process",
     "tests/launch/spark/test_direct.py::test_it_is_the_command": "spark",
     "tests/launch/spark/test_java.py": "process",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from trigmon.keeper import run_directory
 
 
@@ -12,3 +14,13 @@ def of_run(run_id: str) -> list[int]:
         for pid in run_directory.all_processes()
         if run_directory.run_of(pid) == run_id and run_directory.start_ticks(pid)
     ]
+
+
+def is_there(pid: int) -> bool:
+    """Returns whether a process still runs; one that has ended and is not waited for does not."""
+    return bool(run_directory.start_ticks(pid))
+
+
+def parent_of(pid: int) -> int:
+    """Returns the process id of a process's parent."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

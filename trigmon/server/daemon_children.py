@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 from typing import Any, NamedTuple
 
+from trigmon.keeper.parent_death import end_with_parent
 from trigmon.settings import Settings
 
 FIRST_PAUSE_S = 0.5
@@ -19,9 +19,6 @@ GOOD_RUN_S = 60.0
 
 PATIENCE_S = 10.0
 """How long an ending child may take, in seconds, beside the grace of programs that a monitor ends."""
-
-_PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl
 
 
 class Child(NamedTuple):
@@ -88,7 +85,7 @@ class ChildProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr,
                 env=environment,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
             )
         except OSError as error:
             self._log.error(self._child.not_started, why=str(error))
@@ -131,11 +128,6 @@ class ChildProcess:
     def _start_later(self) -> None:
         self._again = self._loop.call_later(self._pause_s, self.start)
         self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
-
-
-def _end_with_parent() -> None:
-    """Makes the kernel end the child with its daemon, so that a kill leaves none behind (prctl(2))."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Children(NamedTuple):

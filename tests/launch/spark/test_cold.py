@@ -179,13 +179,13 @@ def test_an_archive_is_made_by_a_process_that_asks_for_no_more_than_others_leave
     it.launcher.tend()
     maker = it.launcher.maker
     try:
-        until(lambda: _at_work(it.directory))
-        assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in (maker.pid, *_at_work(it.directory))] == [19, 19]
+        until(lambda: at_work(it.directory))
+        assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in (maker.pid, *at_work(it.directory))] == [19, 19]
         assert os.getsid(maker.pid) == maker.pid
     finally:
         maker.terminate()
         maker.wait()
-    assert _at_work(it.directory) == []
+    assert at_work(it.directory) == []
     assert make_archive.make(it.archives, REAL, find_java(it.archives.directory), time_limit_s=0.1).failed
 
 
@@ -203,7 +203,7 @@ def test_a_driver_finds_a_port_for_its_web_server_where_spark_by_itself_would_gi
     assert 4056 < int(it.stdout.rpartition(":")[2]) < 4140
 
 
-def _at_work(directory):
+def at_work(directory):
     """The Java machines that make an archive below this directory."""
     wanted = f"-XX:ArchiveClassesAtExit={directory}".encode(), f"-XX:AOTCacheOutput={directory}".encode()
     found = []

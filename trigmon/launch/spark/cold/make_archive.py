@@ -1,7 +1,8 @@
-"""Makes one archive of classes: ``python -m trigmon.launch.spark.cold.make_archive DIRECTORY SPARK JAVA``.
+"""Makes one archive of classes: ``python -m trigmon.launch.spark.cold.make_archive DIRECTORY SPARK JAVA PARENT``.
 
 It runs a job that uses a little of everything, and its Java machine writes the archive of its loaded classes: about
-half a minute of processor time, at the lowest priority. The archive is tested once before it is installed.
+half a minute of processor time, at the lowest priority. The archive is tested once before it is installed. The process
+ends with its monitor, whose process id is PARENT, and its Java machine with it, however either ends.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.keeper.parent_death import end_with, end_with_parent
 from trigmon.launch.environment import inherited
 from trigmon.launch.spark import sockets
 from trigmon.launch.spark.cold import class_archive, java_command, web_page
@@ -52,7 +54,7 @@ class Failed(Exception):  # noqa: N818 - named like the field of the record
 def begin(archives: Archives, home: Path, java: Java) -> subprocess.Popen[bytes]:
     """Starts the process. Its output goes to ``log`` beside the archives. Raises OSError."""
     archives.directory.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", __name__, str(archives.directory), str(home), _to_json(java)]
+    argv = [sys.executable, "-m", __name__, str(archives.directory), str(home), _to_json(java), str(os.getpid())]
     with (archives.directory / "log").open("wb") as log:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
@@ -132,6 +134,7 @@ def _run(argv: list[str], directory: Path, home: Path, java: Java, time_limit_s:
             cwd=directory,
             env=environment,
             start_new_session=True,
+            preexec_fn=_end_with_maker,
         )
         try:
             code = program.wait(time_limit_s)
@@ -146,6 +149,10 @@ def _run(argv: list[str], directory: Path, home: Path, java: Java, time_limit_s:
             raise Failed(f"the Java machine ended with {code}: {output.read().decode(errors='replace').strip()}")
 
 
+def _end_with_maker() -> None:
+    end_with_parent(signal.SIGKILL)
+
+
 def _to_json(java: Java) -> str:
     return msgspec.json.encode(java, enc_hook=str).decode()
 
@@ -156,9 +163,10 @@ def _from_json(text: str) -> Java:
 
 def main(argv: list[str]) -> int:
     """Makes the archive that the arguments name; returns 1 when it failed."""
-    directory, home, java = argv
+    directory, home, java, parent = argv
     os.nice(19)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # its Java machine ends with it
+    end_with(int(parent))
     note = make(Archives(Path(directory)), Path(home), _from_json(java))
     if note is not None and note.failed:
         print(note.failed, file=sys.stderr)  # noqa: T201 - its log
