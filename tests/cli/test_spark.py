@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.cli.conftest import Trigmon, objects
 from tests.daemons import define
-from trigmon.mq.calls import RecordRun
+from trigmon.console.cells import run_cells
+from trigmon.console.overview import read_overview
+from trigmon.mq.calls import ChangeRun, RecordRun
 
 
 @pytest.fixture
@@ -105,3 +109,14 @@ def test_a_run_that_drains_shows_its_batches_its_rows_a_second_and_what_it_holds
         assert shown["rows_per_s"] > 0
         assert shown["settled_time"].endswith("Z")
         assert shown["reserved"].startswith("1 reserved for JOB, held by a job")
+        assert shown["left"] == 1  # it is reserved
+        progress = r"2 batches, 4 rows, [0-9 ]+ rows/s, 1 left"
+        assert re.search(progress, trigmon("runs", "show", "drains").stdout)
+        (listed,) = (line for line in trigmon("runs", "list").stdout.splitlines() if line.startswith("drains"))
+        assert re.search(progress, listed)
+        (running,) = (run for run in read_overview(qm).running if run.run_id == "drains")
+        assert re.search(progress, run_cells(running, running.since_ms, 200)[-1])
+    qm.call(ChangeRun(run_id="drains", fields={"state": "exited", "exit_status": 0, "end_ms": 2000}))
+    (shown,) = objects(trigmon("runs", "show", "drains", "--output", "json"))
+    assert (shown["batches"], shown["committed"], "left" in shown) == (2, 4, False)
+    assert re.search(r"2 batches, 4 rows, [0-9 ]+ rows/s\n", trigmon("runs", "show", "drains").stdout)

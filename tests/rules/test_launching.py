@@ -197,6 +197,22 @@ def test_as_many_as_may_start_are_started_at_once_and_no_more_than_asked_for(led
     assert ledger.start(caps=Caps(instances=4))[1].waiting == 5
 
 
+def test_a_listed_run_with_a_program_tells_what_is_left_with_what_is_reserved(ledger):
+    ledger.put(count=5)
+    run_id, _ = ledger.come()
+    assert (ledger.run(run_id)["left"], ledger.run(run_id).get("batches", 0)) == (5, 0)
+    handle, program = ledger.program(run_id), f"of {run_id}"
+    made = ledger.did(Reserve(handle=handle, consumer="c", max_messages=2), program)
+    assert (ledger.run(run_id)["left"], ledger.run(run_id)["taken"]) == (5, 2)
+    ledger.did(Settle(reservation=made.reservation), program)
+    run = ledger.run(run_id)
+    assert (run["left"], run["batches"], run["committed"]) == (3, 1, 2)
+    ledger.lose(program)
+    ledger.exit(run_id)
+    run = ledger.run(run_id)
+    assert ("left" in run, run["batches"], run["committed"]) == (False, 1, 2)
+
+
 def test_a_first_queue_has_one_run_at_a_time_that_has_not_opened_it(ledger):
     first, _ = ledger.come()
     second, stands = ledger.come()

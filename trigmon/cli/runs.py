@@ -264,13 +264,12 @@ def _shown(run: Run) -> dict[str, Any]:
     start, end, kind = run.program.start_ms, run.outcome.end_ms, run.trigger.appl_type
     shown = {"appl_type": word(ApplType(kind))} if kind in ApplType._value2member_map_ else {}
     took = {"duration_s": (end - start) / 1000 if start and end else None}
-    work = run.work
-    if work.batches:
-        took["rows_per_s"] = round(work.committed / max(work.settled_ms - work.first_get_ms, 1) * 1000, 1)
+    if run.rows_per_s is not None:
+        took["rows_per_s"] = round(run.rows_per_s, 1)
     return {**run.json, **shown, **took, **latencies(run), **_progress(run)}
 
 
 def _progress(run: Run) -> dict[str, Any]:
-    """Returns the last known progress of its Spark application, as text for the table."""
+    """Returns how far it is on its queue, and its Spark application, as text for the table."""
     text = progress_text(run)
     return {"progress": text} if text and not invocation().is_json else {}

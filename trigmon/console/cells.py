@@ -119,8 +119,10 @@ def run_cells(run: RunningRun, now_ms: int, width: int) -> list[str]:
         parts.insert(
             0, f"rows {number(progress.get('rows_read', 0))} in, {number(progress.get('rows_written', 0))} out"
         )
+    if run.work:
+        parts.insert(0, run.work)
     if progress:
-        parts.insert(0, f"stages {progress.get('stages_done', 0)}/{progress.get('stages', 0)}")
+        parts.insert(bool(run.work), f"stages {progress.get('stages_done', 0)}/{progress.get('stages', 0)}")
     return [
         _fitted(run.process_name or run.run_id, room[0]),
         _fitted(run.q_name, room[1]),

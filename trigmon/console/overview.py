@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from trigmon.client.connection import Connection
+from trigmon.console.run_text import work_text
 from trigmon.mq.calls import QueueStatus, RunHistory, Runs, Status
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Listing, Values
@@ -68,7 +69,7 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that has, or may have, a program. ``left``: how many messages are on its queue.
+    """A run that has, or may have, a program. ``left``: how many messages are on its queue; ``work``: how far it is.
 
     ``progress`` is what Spark reported last: stages, stages_done, tasks, tasks_done, tasks_failed, rows_read,
     rows_written.
@@ -82,6 +83,7 @@ class RunningRun(msgspec.Struct, frozen=True, kw_only=True):
     taken: int
     committed: int
     left: int
+    work: str
     progress: dict[str, Any] | None
     ui: str
     is_being_cancelled: bool
@@ -291,6 +293,7 @@ def _running(rows: list[dict[str, Any]], depths: dict[str, int]) -> list[Running
             taken=run.work.taken,
             committed=run.work.committed,
             left=depths.get(run.trigger.q_name, 0),
+            work=work_text(run) if run.work.batches else "",
             progress=run.spark.progress,
             ui=run.spark.ui,
             is_being_cancelled=run.is_being_cancelled,

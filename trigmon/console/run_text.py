@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trigmon.mq.quantities import counted, number
 from trigmon.mq.run import Run
 
 
@@ -19,6 +20,27 @@ def latencies(run: Run) -> dict[str, float]:
 
 
 def progress_text(run: Run) -> str:
+    """Returns how far a run is on its queue, and its Spark application; "" where nothing is known."""
+    return "; ".join(filter(None, (work_text(run), _spark_text(run))))
+
+
+def work_text(run: Run) -> str:
+    """Returns what a run has taken from its queue and, while it has a program, what is left; "" before it took any.
+
+    The queue manager counts it as the program's calls come, so it costs the program nothing.
+    """
+    work = run.work
+    if not work.taken:
+        return ""
+    if run.rows_per_s is None:
+        done = [f"{number(work.taken)} taken"]
+    else:
+        batches = "1 batch" if work.batches == 1 else f"{number(work.batches)} batches"
+        done = [batches, counted(work.committed, "row"), f"{number(round(run.rows_per_s))} rows/s"]
+    return ", ".join([*done, f"{number(run.left)} left"] if run.left is not None else done)
+
+
+def _spark_text(run: Run) -> str:
     """Returns the last known progress of its Spark application; "" where none is known."""
     seen = run.spark.progress
     if seen is None:

@@ -22,7 +22,7 @@ def end_with_parent(by: signal.Signals = signal.SIGTERM) -> None:
 
 
 def end_with(pid: int) -> None:
-    """Does the same in a process that was started by ``pid``. Raises SystemExit where that has ended already."""
+    """Calls :func:`end_with_parent` in a child of ``pid``. Raises SystemExit where that process has ended already."""
     end_with_parent()
     if os.getppid() != pid:
         raise SystemExit(1)

@@ -322,6 +322,18 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         return ending_of(self.state, self.outcome.exit_status, self.outcome.was_stopped) if self.is_ended else None
 
     @property
+    def left(self) -> int | None:
+        """How many messages are on its queue, reserved ones among them: in a listing, of a run with a program alone."""
+        left = self.json.get("left")
+        return left if isinstance(left, int) else None
+
+    @property
+    def rows_per_s(self) -> float | None:
+        """Messages a second from its first to the last batch that it settled; None before that."""
+        work = self.work
+        return work.committed * 1000 / max(work.settled_ms - work.first_get_ms, 1) if work.batches else None
+
+    @property
     def is_being_cancelled(self) -> bool:
         """Whether its monitor is still to end it."""
         return self.has_program and bool(self.cancellation.cancelled_by)

@@ -117,8 +117,14 @@ class BaseStore(ABC):
                 where = {"q_name": facts.queue.definition.name if facts.queue is not None else ""}
             runs = tuple(self._runs(where, wants.before, wants.limit))
             causes, unread = tuple(self.standing.causes.values()), self.standing.unread(runs)
-            return replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread)
+            lying = self._lying(runs)
+            return replace(facts, runs=runs, serves=self._serves(), causes=causes, unread=unread, lying=lying)
         return replace(facts, outdated=tuple(self._outdated(wants.keep_count, wants.ended_before_ms)))
+
+    def _lying(self, runs: Iterable[Run]) -> dict[str, int]:
+        """Returns how many messages are on the queues of runs with programs, with those that are reserved."""
+        queues = (self.standing.queues.get(name) for name in {run.trigger.q_name for run in runs if run.has_program})
+        return {queue.definition.name: queue.depth + queue.reserved for queue in queues if queue is not None}
 
     def _history(self, since_ms: int, until_ms: int, limit: int) -> tuple[tuple[EndedRun, ...], int]:
         """Returns about ``limit`` runs in the order of their ends, and when the next ended; 0 for none.

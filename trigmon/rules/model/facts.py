@@ -198,6 +198,7 @@ class LedgerFacts(WideFacts, frozen=True):
 
     runs: tuple[Run, ...] = ()
     lines: tuple[Line, ...] = ()
+    lying: dict[str, int] = {}  # messages on the queues of the listed runs with programs, reserved ones among them
     unread: tuple[str, ...] = ()  # initiation queues of the listed runs that no monitor reads
     outdated: tuple[str, ...] = ()  # runs that the ledger need not keep any longer
     ended: tuple[EndedRun, ...] = ()  # the oldest end first, all of each millisecond

@@ -119,13 +119,15 @@ def decide_change_run(call: ChangeRun, facts: RunFacts, found: Found | None, now
 
 
 def decide_runs(call: Runs, facts: LedgerFacts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Lists runs, newest first: a held one with what keeps it now, one with a program with its counts so far."""
+    """Lists runs, newest first: a held one with what keeps it, one with a program with its counts and what is left."""
     limit = runs_limit(call)
     doing = {each.run_id: counts(each) for each in facts.serves}
     causes = {(each.slot, each.q_name): each for each in facts.causes}
     listed: list[RunJson] = []
     for run in facts.runs[:limit]:
         row: RunJson = {**run.json, **doing.get(run.run_id, {})}
+        if run.has_program and run.trigger.q_name in facts.lying:
+            row["left"] = facts.lying[run.trigger.q_name]
         if run.is_held:
             row["why"] = _keeps(run, causes.get((run.slot, run.trigger.q_name)), facts, now)
         listed.append(row)
