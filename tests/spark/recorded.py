@@ -20,6 +20,12 @@ def entries(diary):
 
 
 class RecordedSource(DefaultSource):
+    """The data source with an option more, ``diary``, which is a file."""
+
+    def __init__(self, options):
+        self.diary = options["diary"]
+        super().__init__({name: value for name, value in options.items() if name != "diary"})
+
     @classmethod
     def name(cls):
         return "recorded"
@@ -27,7 +33,7 @@ class RecordedSource(DefaultSource):
     def streamReader(self, schema):  # noqa: N802
         plain = super().streamReader(schema)
         reader = RecordedReader(plain.options, plain.schema)
-        reader.diary = self.options["diary"]
+        reader.diary = self.diary
         return reader
 
 
