@@ -16,13 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tests.postgres import dsn_of
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "container.md").read_text()
 CONTAINERFILE = re.search(r"```dockerfile\n(.*?)```", PAGE, re.DOTALL)[1]
 COMMANDS = re.search(r"```bash\n(.*?)```", PAGE, re.DOTALL)[1]
+COMPOSE, DEFINITIONS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+COMPOSED = yaml.safe_load(COMPOSE)["services"]["qm1"]
 VARIABLES = dict(
     word.split("=") for line in re.findall(r"^ENV (.*)", CONTAINERFILE, re.MULTILINE) for word in line.split()
 )
@@ -50,14 +54,15 @@ def _namespaces():
 
 
 class Container:
-    """Process 1 and what is executed beside it. ``volumes`` holds ``state`` and ``run``."""
+    """Process 1 and what is executed beside it. ``volumes`` holds ``state`` and ``run``, ``env`` variables more."""
 
-    def __init__(self, volumes):
+    def __init__(self, volumes, env):
         self.volumes = volumes
         for name in ("state", "run"):
             (volumes / name).mkdir(parents=True, exist_ok=True)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self.env = {"PATH": path, "HOME": str(volumes), "TRIGMON_MONITOR_CLASS_ARCHIVES": "false"} | VARIABLES
+        self.env = {"PATH": path, "HOME": str(volumes), "TRIGMON_MONITOR_CLASS_ARCHIVES": "false"}
+        self.env |= VARIABLES | env
         self.log = volumes / "log"
         with self.log.open("wb") as log:
             self.outside = subprocess.Popen(
@@ -101,8 +106,8 @@ class Container:
 
 
 @contextmanager
-def container(volumes):
-    one = Container(volumes)
+def container(volumes, **env):
+    one = Container(volumes, env)
     try:
         yield one
     finally:
@@ -167,6 +172,27 @@ def test_behind_a_kill_the_message_is_there_and_the_end_of_its_program_is_unknow
         again.wait_for("monitor_serves")
         until(lambda: first_run(again)[0] == "unknown")
         assert again.trigmon("get", "ORDERS") == "kept\n"
+
+
+def test_the_composed_queue_manager_keeps_messages_in_postgresql_and_its_job_starts(tmp_path, server):
+    env = COMPOSED["environment"]
+    assert env["TRIGMON_QMGR_DEFINITIONS"] in COMPOSED["volumes"][1]
+    definitions = tmp_path / "orders.yaml"
+    definitions.write_text(DEFINITIONS)
+    env |= {"TRIGMON_QMGR_DEFINITIONS": str(definitions), "TRIGMON_STORE_POSTGRES": dsn_of(server)}
+    with container(tmp_path, **env) as one:
+        one.wait_for("monitor_serves")
+        one.trigmon("queue", "define", "KEPT", "def_persistence=persistent")
+        one.trigmon("put", "KEPT", "kept")
+        one.trigmon("put", "ORDERS", "an order")
+        until(lambda: first_run(one)[0] == "exited")
+        assert one.execute("cat", "/var/lib/trigmon/orders.txt").stdout == "an order\n"
+        assert one.stop() == 0
+    # Made anew elsewhere: nothing of the volumes is there.
+    with container(tmp_path / "elsewhere", **env) as again:
+        again.wait_for("monitor_serves")
+        assert again.trigmon("get", "KEPT") == "kept\n"
+        assert again.stop() == 0
 
 
 @pytest.mark.slow
