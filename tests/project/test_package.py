@@ -89,7 +89,7 @@ def test_a_package_is_installed_upgraded_under_load_and_removed_and_its_data_sta
     machine.do("trigmon queue define LOAD max_q_depth=999999 && trigmon queue define GATE")
     start_a_program_that_waits_at_the_gate(machine)
 
-    load = subprocess.Popen(machine.machine.argv("sh", "-c", f"cd {HERE} && exec {sys.executable} -c \"$0\"", CLIENT))
+    load = subprocess.Popen(machine.machine.argv("sh", "-c", f'cd {HERE} && exec {sys.executable} -c "$0"', CLIENT))
     try:
         machine.wait_for("[ $(wc -l < /var/cache/put) -ge 200 ]")
         machine.install(later)
@@ -123,7 +123,7 @@ def test_a_package_is_installed_upgraded_under_load_and_removed_and_its_data_sta
 def messages(machine):
     """Returns the texts of the queue of the load, in the order of getting; none is taken."""
     rows = machine.do("trigmon browse LOAD --count 999999 --output json").splitlines()
-    return [json.loads(row)["text"] for row in rows]
+    return [json.loads(row)["data"] for row in rows]
 
 
 def the_run(machine):
