@@ -31,6 +31,7 @@ USED_BY_FIXTURE = {
     "populated": "process",
     "web_of": "process",
     "group": "postgres",
+    "holder": "process",
     "server": "postgres",
     "spark": "spark",
     "open_machine": "root",

@@ -61,7 +61,7 @@ class TestOptions:
             (["--queue", "Q", "--to", "jdbc", "--url", "db", "--table", "t"], "--url: 'db' does not begin with jdbc:"),
             (["--queue", "Q", "--to", "jdbc", "--path", "/x"], "--path means nothing with --to jdbc"),
             (["--queue", "Q", "--table", "t"], "--table means nothing with --to parquet"),
-            (["--queue", "Q", "--merge-schema"], "--merge-schema means nothing with --to parquet"),
+            (["--queue", "Q", "--to", "json", "--merge-schema"], "--merge-schema means nothing with --to json"),
             (["--queue", "Q", "--to", "delta", "--table", "t"], "--table means nothing with --to delta"),
             (["--queue", "Q", "--to", "iceberg", "--table", "t"], "--to iceberg needs --table, as shop.orders"),
             (["--queue", "Q", "--format", "json"], '--format json needs --schema, as "id bigint, name string"'),

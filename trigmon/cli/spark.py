@@ -1,4 +1,4 @@
-"""``trigmon spark``: the reservations of Spark jobs, and the class data archives from which the jobs start."""
+"""``trigmon spark``: the reservations of Spark jobs, their tables, and class data archives for their start."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from trigmon.cli.archive import archive
 from trigmon.cli.command import command, complete_names, group, invocation
+from trigmon.cli.compact import compact
 
 _COLUMNS = [
     "reservation",
@@ -24,7 +25,7 @@ _COLUMNS = [
 
 @group("spark", example="trigmon spark reservations list")
 def spark() -> None:
-    """Reservations of Spark jobs, and class data archives for their start."""
+    """Reservations of Spark jobs, tables of files, and class data archives for their start."""
 
 
 @group("reservations", example="trigmon spark reservations list --queue FLIGHTS.IN")
@@ -38,6 +39,7 @@ def reservations() -> None:
 
 spark.add_command(reservations)
 spark.add_command(archive)
+spark.add_command(compact)
 
 
 @command("list", "trigmon spark reservations list\ntrigmon spark reservations list --output json", reservations)

@@ -7,6 +7,7 @@
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
 - ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`); a
   table of a database is another such sink (:mod:`trigmon.spark.jdbc_table`);
+- ``read_table``, ``snapshot_of``: such a table for readers, whom no compaction disturbs;
 - ``SinkError``: what a job raises for a fault of its sink, which no message has caused;
 - :mod:`trigmon.spark.sinks`: Delta and Iceberg tables, and Parquet on object stores;
 - :mod:`trigmon.spark.load` is a job without code: it moves a queue into Parquet, JSON or a database.
@@ -19,8 +20,21 @@ if find_spec("pyspark") is None:
 
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.files.table_snapshot import read_table, snapshot_of
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import SinkError
 
-__all__ = ["Batch", "Batches", "Drained", "Rejected", "SinkError", "batches", "drain", "refuse_batch", "write_batch"]
+__all__ = [
+    "Batch",
+    "Batches",
+    "Drained",
+    "Rejected",
+    "SinkError",
+    "batches",
+    "drain",
+    "read_table",
+    "refuse_batch",
+    "snapshot_of",
+    "write_batch",
+]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.files.staging import sweep
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import Sink
@@ -43,13 +44,14 @@ def drain(
     checkpoint: str | Path | None = None,
     transform: Callable[[DataFrame], DataFrame] | None = None,
     progress: Callable[[Batch], Any] | None = None,
+    merge_schema: bool = False,
     **of: Any,
 ) -> Drained:
     """Drains a queue into a Parquet ``table``, ``to`` a sink, by ``each(frame, batch)``, by a ``stream``.
 
     Into ``table`` it is exactly once: a batch is written once wherever the job is killed
-    (:mod:`trigmon.spark.file_table`), in a directory of its own. So it is with ``to``, a sink of
-    :mod:`trigmon.spark.sinks`: a Delta or Iceberg table, or Parquet on an object store. With ``each`` it is exactly
+    (:mod:`trigmon.spark.file_table`), in a directory of its own; ``merge_schema`` adds new columns to the table.
+    So it is with ``to``, a sink of :mod:`trigmon.spark.sinks`: Delta, Iceberg, ... With ``each`` it is exactly
     once if the sink takes a ``batch.id`` once; ``each`` must have written all of the batch when it returns, and nothing
     when it raises. ``stream`` returns the writer of a streaming frame, as
     ``lambda rows: rows.writeStream.format("delta")``. It needs a ``checkpoint`` of this query alone, and is exactly
@@ -65,15 +67,15 @@ def drain(
     """
     if sum(way is not None for way in (each, table, to, stream)) != 1:
         raise TypeError("drain takes either each, a function, or table, a directory, to, a sink, or stream, a function")
-    if (stream is None) != (checkpoint is None):
-        raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
-    if of.get("refuse") is not None and each is None:
-        raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
+    _check(each, table, stream, checkpoint, merge_schema, of.get("refuse"))
     if table is not None:
+        sweep(table)
         of["refuse"] = partial(refuse_batch, table)
+        each = partial(_into, table, merge_schema)
     if to is not None:
         to.check()
         of["sink"] = to
+        each = partial(_to, to)
     began = time.monotonic()
     opened: AbstractContextManager[Batches] = batches(spark, **{"shows_progress": progress is None, **of})
     with opened as waiting:
@@ -84,15 +86,29 @@ def drain(
             for batch in waiting:
                 with batch:
                     frame = transform(batch.frame) if transform else batch.frame
-                    if table is not None:
-                        write_batch(frame, table, batch.id)
-                    elif to is not None:
-                        to.write(frame, batch.name)
-                    elif each is not None:
+                    if each is not None:
                         each(frame, batch)
                 if batch.settled and progress:
                     progress(batch)
     return Drained(waiting.settled, waiting.rows, waiting.rejected, time.monotonic() - began)
+
+
+def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bool, refuse: Any) -> None:
+    """Raises TypeError for arguments that do not go together."""
+    if (stream is None) != (checkpoint is None):
+        raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
+    if refuse is not None and each is None:
+        raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
+    if merge_schema and table is None:
+        raise TypeError("merge_schema goes with table: a sink has its own")
+
+
+def _into(table: str | Path, merge_schema: bool, frame: DataFrame, batch: Batch) -> None:
+    write_batch(frame, table, batch.id, merge_schema=merge_schema)
+
+
+def _to(sink: Sink, frame: DataFrame, batch: Batch) -> None:
+    sink.write(frame, batch.name)
 
 
 @contextmanager

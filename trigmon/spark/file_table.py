@@ -2,56 +2,59 @@
 
     flights/batch=ID/       the files of a batch, or a directory for each month, if it is partitioned so
     flights/batch=ID/_refused   marks a batch that the table never takes: its messages come in other batches
-    flights.staging/ID.X/   the files of one attempt, until they are moved into the table
-    flights.staging/_refused.ID.X/   a refusal, until it is moved into the table
+    flights/_common_metadata    the schema of a table of Parquet files (:mod:`~trigmon.spark.files.kept_schema`)
+    flights/batch=compacted-X/  several batches (:mod:`~trigmon.spark.files.compaction`)
+    flights.staging/ID.X/   one attempt, until its files are moved into the table (:mod:`~trigmon.spark.files.staging`)
 
 A batch that comes again is found by its name and not written a second time. A batch that was not written to its end is
 not in the table. A job that was given up and still writes cannot add to its successor's batch: the first of them that
 finishes has written it. So with this sink a drain is exactly once, wherever the job is killed. The table is on one file
 system of this machine, which all tasks write to.
+
+A table of Parquet files stays readable: a batch whose columns do not fit is refused before a file is written, by an
+error of the sink that blames no message.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trigmon.spark.sinks.sink import BatchRefusedError
+from trigmon.spark.files import kept_schema
+from trigmon.spark.files.compaction import has_member
+from trigmon.spark.files.staging import attempt, changing, staging_of
+from trigmon.spark.sinks.place import force
+from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BatchRefusedError", "batch_of", "publish", "refuse_batch", "staging_of", "write_batch"]
+__all__ = ["BatchRefusedError", "batch_of", "refuse_batch", "staging_of", "write_batch"]
 _REFUSED = "_refused"
 """The name of the mark. Spark ignores files whose name begins with an underscore."""
-
-
-def staging_of(table: str | Path) -> Path:
-    """Returns the directory of uncommitted batches of a table: beside it, on the same file system."""
-    table = Path(table)
-    return table.with_name(f"{table.name}.staging")
+_PARQUET = "parquet"
 
 
 def batch_of(table: str | Path, name: str) -> Path:
     """Returns the directory of a batch in its table, a partition as Spark reads them."""
-    return Path(table) / f"batch={name}"
+    return Path(table) / f"{kept_schema.BATCH}={name}"
 
 
 def refuse_batch(table: str | Path, name: str) -> bool:
     """Makes the table refuse the batch from now on, from any job. Returns False when the table has it already."""
-    final = batch_of(table, name)
-    # Not under the name of an attempt: a job that begins to write the batch removes those.
-    staged = staging_of(table) / f"{_REFUSED}.{name}.{os.urandom(4).hex()}"
-    staged.mkdir(parents=True)
-    (staged / _REFUSED).touch()
-    try:
-        publish(staged, final)
-    except FileExistsError:
-        shutil.rmtree(staged)
-        return (final / _REFUSED).exists()
+    with attempt(table, name) as staged:
+        staged.mkdir()
+        (staged / _REFUSED).touch()
+        _sync_tree(staged)
+        with changing(table):
+            try:
+                if _has(table, name):
+                    return False
+            except BatchRefusedError:
+                return True
+            _move(staged, batch_of(table, name))
     return True
 
 
@@ -61,63 +64,76 @@ def write_batch(
     name: str,
     *,
     partition_by: Sequence[str] = (),
-    form: str = "parquet",
+    form: str = _PARQUET,
     options: Mapping[str, str] | None = None,
+    merge_schema: bool = False,
 ) -> bool:
     """Writes a batch durably (fsync). Returns False when the table has it already.
 
-    Raises BatchRefusedError for one that :func:`refuse_batch` has refused.
+    Raises BatchRefusedError for one that :func:`refuse_batch` has refused, and SinkError for columns of other types
+    than the table's, and for new ones without ``merge_schema``.
 
     Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is Spark's name
-    of a file format, ``options`` are its options.
+    of a file format, ``options`` are its options. Of the formats Parquet alone has a schema that is kept.
     """
-    final, staging = batch_of(table, name), staging_of(table)
-    for left in staging.iterdir() if staging.exists() else ():
-        if left.name.rpartition(".")[0] == name:
-            shutil.rmtree(left, ignore_errors=True)
-    if final.exists():
-        return _is_there(final)
-    staged = staging / f"{name}.{os.urandom(4).hex()}"
-    where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
-    frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
-    try:
-        publish(staged, final)
-    except FileExistsError:
-        shutil.rmtree(staged, ignore_errors=True)
-        return _is_there(final)
+    with attempt(table, name) as staged:
+        if _has(table, name):
+            return False
+        fit = _fit(frame, Path(table), partition_by, form, merges=merge_schema)
+        if fit is not None:
+            frame, partition_by = frame.withColumnsRenamed(fit.renamed), fit.kept.partition_by
+            kept_schema.check_partitions(frame.schema.fieldNames(), partition_by, table)
+        where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
+        frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
+        _sync_tree(staged)
+        with changing(table):
+            if _has(table, name):
+                return False
+            if fit is not None:  # once more: another drain may have added a column meanwhile
+                _keep(_fit(frame, Path(table), partition_by, form, merges=merge_schema), Path(table), staged.parent)
+            _move(staged, batch_of(table, name))
     return True
 
 
-def _is_there(final: Path) -> bool:
+def _has(table: str | Path, name: str) -> bool:
+    """Returns whether the table has the batch, durably then. Raises BatchRefusedError for one that it never takes."""
+    final = batch_of(table, name)
     if (final / _REFUSED).exists():
         raise BatchRefusedError(f"{final}: its messages come, or came, in other batches")
+    if final.exists() or has_member(Path(table), name):
+        force(final.parent)
+        return True
     return False
 
 
-def publish(staged: str | Path, final: str | Path) -> None:
-    """Moves a written directory to its place, atomically and durably (fsync).
+def _fit(frame: DataFrame, table: Path, by: Sequence[str], form: str, *, merges: bool) -> kept_schema.Fit | None:
+    """Returns how the frame fits the table's schema, None for a format without one. Raises SinkError."""
+    if form.lower() != _PARQUET:
+        if (table / kept_schema.FILE).exists():
+            raise SinkError(f"{table} is a table of Parquet files: write {form} to another table")
+        return None
+    return kept_schema.fit(frame.schema, by, kept_schema.kept(table), table, merges=merges)
 
-    Both lie on one local file system. Raises FileExistsError for a ``final`` that is there, else FileNotFoundError for
-    a ``staged`` that is not; nothing is ever replaced.
+
+def _keep(fit: kept_schema.Fit | None, table: Path, own: Path) -> None:
+    """Puts the schema that follows from the batch in its place, atomically, before the batch.
+
+    A kill between the two leaves a column of which no file has values yet.
     """
-    staged, final = Path(staged), Path(final)
-    try:
-        _sync_tree(staged)
-        _move(staged, final)
-    except OSError as error:
-        if not final.exists():
-            raise
-        raise FileExistsError(f"{final} is there already, and {staged} would take its place") from error
-    for directory in (final.parent, staged.parent, final.parent.parent):
-        _sync(directory)
+    if fit is None or ((table / kept_schema.FILE).exists() and fit.kept == kept_schema.kept(table)):
+        return
+    kept_schema.write(fit.kept, own / "schema")
+    table.mkdir(parents=True, exist_ok=True)
+    (own / "schema").replace(table / kept_schema.FILE)
+    force(table)
 
 
 def _move(staged: Path, final: Path) -> None:
-    """Moves a directory that is on the disk. Raises OSError for a ``final`` that is there."""
+    """Moves a directory that is on the disk to its place, durably (fsync). The table's lock is held."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    if final.exists():  # a rename would replace an empty one
-        raise FileExistsError(final)
     staged.rename(final)
+    for directory in (final.parent, staged.parent, final.parent.parent):
+        force(directory)
 
 
 def _sync_tree(directory: Path) -> None:
@@ -126,15 +142,5 @@ def _sync_tree(directory: Path) -> None:
         raise FileNotFoundError(f"{directory} was not written")
     for folder, _, files in os.walk(directory):
         for file in files:
-            _sync(Path(folder, file))
-        _sync(Path(folder))
-    _sync(directory.parent)
-    _sync(directory.parent.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            force(Path(folder, file))
+        force(Path(folder))

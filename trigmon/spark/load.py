@@ -29,6 +29,7 @@ from trigmon.paths import file_name
 from trigmon.spark import arrow_rows
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.files.staging import sweep
 from trigmon.spark.jdbc_table import ORDINAL, Database, DatabaseError
 from trigmon.spark.options import MAX_ROWS
 from trigmon.spark.sinks.delta_table import DeltaSink
@@ -41,12 +42,13 @@ if TYPE_CHECKING:
 
     from trigmon.spark.queue_batches import Batch
 
-FILES, JDBC = ("parquet", "json"), "jdbc"
+PARQUET, JDBC = "parquet", "jdbc"
+FILES = (PARQUET, "json")
 DELTA, ICEBERG, OBJECTS = LAKES = ("delta", "iceberg", "objects")
 _MEANS_SOMETHING = {
     "path": (*FILES, DELTA, OBJECTS),
     "partition_by": (*FILES, *LAKES),
-    "merge_schema": LAKES,
+    "merge_schema": (PARQUET, *LAKES),
     "table": (JDBC, ICEBERG),
     "catalog": (ICEBERG,),
     "url": (JDBC,),
@@ -112,11 +114,9 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
         database.check()
         write = database.write
     elif sink is None:
-        by, more = plan.partition_by, plan.options
+        sweep(plan.path)
         refuse = partial(refuse_batch, plan.path)
-        write = lambda rows, batch: write_batch(  # noqa: E731
-            rows, plan.path, batch.id, partition_by=by, form=plan.to, options=more
-        )
+        write = partial(_write_files, plan)
     options = {"format": "json", "mode": plan.mode} if schema else {"columns": ",".join(dict.fromkeys(columns))}
     return drain(
         spark,
@@ -147,6 +147,11 @@ def _sink(plan: Plan) -> Sink | None:
     else:
         return None
     return of(str(plan.path), partition_by=plan.partition_by, merge_schema=plan.merge_schema, options=plan.options)
+
+
+def _write_files(plan: Plan, rows: DataFrame, batch: Batch) -> bool:
+    where, by, merges, more = plan.path, plan.partition_by, plan.merge_schema, plan.options
+    return write_batch(rows, where, batch.id, partition_by=by, form=plan.to, options=more, merge_schema=merges)
 
 
 def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
@@ -204,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--to", choices=[*FILES, JDBC, *LAKES], default="parquet", help="what it is moved into")
     add("--path", help="a directory (default: ~/queues/QUEUE); delta, objects: or a URL, as s3://bucket/orders")
     add("--partition-by", default="", metavar="COLUMN,...", help="not jdbc: a directory for each value of these")
-    add("--merge-schema", action="store_true", help="delta, iceberg, objects: new columns are added to the table")
+    add("--merge-schema", action="store_true", help="parquet, delta, iceberg, objects: new columns are added")
     add("--catalog", help="iceberg: its name in pyiceberg's configuration (default: default)")
     add("--url", help="jdbc: where, as jdbc:postgresql://host/database")
     add("--table", help="jdbc, iceberg: the table, which is made where there is none")
