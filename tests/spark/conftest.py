@@ -27,6 +27,13 @@ def spark_environment(directory):
     }
 
 
+def postgres_jar():
+    """Returns PostgreSQL's JDBC driver, from a variable or the files of Maven; None where there is none."""
+    named = os.environ.get("TRIGMON_TESTS_POSTGRES_JAR")
+    kept = sorted(Path.home().glob(".m2/repository/org/postgresql/postgresql/*/postgresql-*.jar"))
+    return named or (str(kept[-1]) if kept else None)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     from pyspark.sql import SparkSession
@@ -44,6 +51,8 @@ def spark(tmp_path_factory):
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.ui.showConsoleProgress": "false",
         }
+        if jar := postgres_jar():
+            settings["spark.jars"] = jar  # as --jars does
         builder = SparkSession.builder.master("local[2]").appName("tests")
         for name, value in settings.items():
             builder = builder.config(name, value)

@@ -14,8 +14,9 @@ from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import drain
 from trigmon.spark.arrow_rows import COLUMNS
-from trigmon.spark.jdbc_table import Database, DatabaseError
+from trigmon.spark.jdbc_table import Database
 from trigmon.spark.load import LoadError, load, parsed
+from trigmon.spark.sinks.jdbc_connection import DatabaseError
 
 spark_test = [
     pytest.mark.spark,
@@ -59,6 +60,11 @@ class TestOptions:
                 "--to jdbc needs --url, as jdbc:postgresql://host/database, and --table",
             ),
             (["--queue", "Q", "--to", "jdbc", "--url", "db", "--table", "t"], "--url: 'db' does not begin with jdbc:"),
+            (
+                ["--queue", "Q", "--to", "jdbc", "--url", "jdbc:x", "--table", "t", "--upsert-key", "id"],
+                "--upsert-key is for PostgreSQL, jdbc:postgresql://host/database",
+            ),
+            (["--queue", "Q", "--upsert-key", "id"], "--upsert-key means nothing with --to parquet"),
             (["--queue", "Q", "--to", "jdbc", "--path", "/x"], "--path means nothing with --to jdbc"),
             (["--queue", "Q", "--table", "t"], "--table means nothing with --to parquet"),
             (["--queue", "Q", "--to", "json", "--merge-schema"], "--merge-schema means nothing with --to json"),
@@ -309,7 +315,9 @@ class TestDatabase:
             DatabaseError, match=rf"cannot connect to jdbc:derby:{tmp_path}/none: Database .* not found"
         ):
             load(spark, planned("--to", "jdbc", "--url", where, "--table", "t"))
-        with pytest.raises(DatabaseError, match=r"cannot connect to jdbc:nobody:.*No suitable driver"):
+        with pytest.raises(
+            DatabaseError, match=r"no JDBC driver for jdbc:nobody: is among Spark's jars: name it, --conf"
+        ):
             load(spark, planned("--to", "jdbc", "--url", "jdbc:nobody:x", "--table", "t"))
         with pytest.raises(DatabaseError, match="'t; DROP TABLE t' is no name of a table"):
             load(spark, planned("--to", "jdbc", "--url", url, "--table", "t; DROP TABLE t"))

@@ -12,9 +12,10 @@ The table is made where there is none. An existing table must have the two colum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from trigmon.spark.sinks.jdbc_connection import Connector, DatabaseError, ask, database_errors, do, java_message
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,10 +28,6 @@ _KEY_TYPES = f"{BATCH} VARCHAR(64)"  # a driver's type for unlimited text often 
 _NAME = re.compile(r"""[\w$#."`\[\]-]+""")
 
 
-class DatabaseError(Exception):
-    """The database cannot be used as it is. The text has its own error and the remedy."""
-
-
 class Database:
     """A table behind a JDBC URL. ``options`` are those of Spark's JDBC: ``user``, ``password``, ``driver``, ..."""
 
@@ -39,15 +36,15 @@ class Database:
             raise DatabaseError(f"{table!r} is no name of a table")
         self._spark = spark
         self._table = table
-        self._options = {**(options or {}), "url": url, "dbtable": table}
-        by_name = {name.lower(): value for name, value in self._options.items()}  # Spark ignores their case
+        self._database = Connector(spark, url, table, options or {})
+        by_name = {name.lower(): value for name, value in (options or {}).items()}  # Spark ignores their case
         if by_name.get("isolationlevel", "").upper() == "NONE":
             raise DatabaseError("with isolationLevel NONE a batch would not be there whole or not at all")
         self._columns: dict[str, str] = {}
 
     def check(self) -> None:
         """Raises DatabaseError unless the database answers, has transactions, and the table is fit where it exists."""
-        with self._connection() as (connection, dialect):
+        with self._database.connection() as (connection, dialect):
             if not connection.getMetaData().supportsTransactions():
                 raise DatabaseError("the database has no transactions, so no batch would be there whole or not at all")
             if _exists(connection, dialect, self._table):
@@ -60,28 +57,28 @@ class Database:
         rows = frame.withColumn(BATCH, F.lit(batch.id))
         if not self._columns:
             self._prepare(rows)
-        with self._connection() as (connection, _):
+        with self._database.connection() as (connection, _):
             # An attempt may have committed before a part of the batch was released: it is written anew without it.
             where = f"{self._table} WHERE {self._columns[BATCH]} = ?"
-            there = _ask(connection, f"SELECT COUNT(*) FROM {where}", batch.id)
+            there = int(ask(connection, f"SELECT COUNT(*) FROM {where}", batch.id)[0])
             if there == batch.count:
                 return False
             if there:
-                _do(connection, f"DELETE FROM {where}", batch.id)
-        with _database_errors(f"writing to {self._table}"):
+                do(connection, f"DELETE FROM {where}", batch.id)
+        with database_errors(f"writing to {self._table}"):
             self._save(rows.coalesce(1))
         return True
 
     def _prepare(self, rows: DataFrame) -> None:
-        with self._connection() as (connection, dialect):
+        with self._database.connection() as (connection, dialect):
             if not _exists(connection, dialect, self._table):
-                with _database_errors(f"making {self._table}"):
+                with database_errors(f"making {self._table}"):
                     self._save(self._spark.createDataFrame([], rows.schema))
             self._see(connection, dialect)
 
     def _save(self, rows: DataFrame) -> None:
-        types = ", ".join(filter(None, [_KEY_TYPES, self._options.get("createTableColumnTypes", "")]))
-        options = self._options | {"createTableColumnTypes": types}
+        types = ", ".join(filter(None, [_KEY_TYPES, self._database.options.get("createTableColumnTypes", "")]))
+        options = self._database.options | {"createTableColumnTypes": types}
         rows.write.format("jdbc").options(**options).mode("append").save()
 
     def _see(self, connection: Any, dialect: Any) -> None:
@@ -100,33 +97,13 @@ class Database:
     def _make_index(self, connection: Any, statement: str, names: dict[str, str]) -> None:
         statement = f"{statement} ({names[BATCH]}, {names[ORDINAL]})"
         try:
-            with _database_errors(""):
-                _do(connection, statement)
+            with database_errors(""):
+                do(connection, statement)
         except DatabaseError as error:
             raise DatabaseError(
                 f"table {self._table} needs a unique index over {BATCH} and {ORDINAL}, so that no batch is in it "
                 f"twice, and making it failed {error}. Have it made: {statement}"
             ) from None
-
-    @contextmanager
-    def _connection(self) -> Iterator[tuple[Any, Any]]:
-        """Yields a java.sql.Connection, made as Spark makes it, and Spark's dialect of this database."""
-        jvm = getattr(self._spark, "_jvm", None)
-        if jvm is None:
-            raise DatabaseError("a database needs Spark in the job's own process: with Spark Connect it cannot be had")
-        sql = jvm.org.apache.spark.sql
-        url = self._options["url"]
-        with _database_errors(f"cannot connect to {_without_secrets(url)}"):
-            scala_map = jvm.PythonUtils.toScalaMap(self._options)
-            options = sql.execution.datasources.jdbc.JDBCOptions(url, self._table, scala_map)
-            dialect = sql.jdbc.JdbcDialects.get(url)
-            connection = dialect.createConnectionFactory(options).apply(-1)
-        try:
-            with _database_errors(self._table):
-                yield connection, dialect
-        finally:
-            with suppress(Exception):
-                connection.close()
 
 
 # -- parts of the above -------------------------------------------------------------------------------------
@@ -135,9 +112,9 @@ class Database:
 def _exists(connection: Any, dialect: Any, table: str) -> bool:
     """Returns whether the table exists, by the query that Spark uses before it appends."""
     try:
-        _do(connection, dialect.getTableExistsQuery(table))
+        do(connection, dialect.getTableExistsQuery(table))
     except Exception as error:
-        if _java(error) is None:
+        if java_message(error) is None:
             raise
         return False
     return True
@@ -166,52 +143,3 @@ def _has_index(connection: Any, table: str) -> bool:
         if any(columns == _KEY for columns in indexes.values()):
             return True
     return False
-
-
-def _ask(connection: Any, question: str, value: str) -> int:
-    statement = connection.prepareStatement(question)
-    try:
-        statement.setString(1, value)
-        found = statement.executeQuery()
-        found.next()
-        return int(found.getLong(1))
-    finally:
-        statement.close()
-
-
-def _do(connection: Any, order: str, *values: str) -> None:
-    statement = connection.prepareStatement(order)
-    try:
-        for at, value in enumerate(values, 1):
-            statement.setString(at, value)
-        statement.execute()
-    finally:
-        statement.close()
-
-
-@contextmanager
-def _database_errors(doing: str) -> Iterator[None]:
-    """Raises an exception of Java in the block as DatabaseError, with the database's message in one line."""
-    try:
-        yield
-    except Exception as error:
-        message = _java(error)
-        if message is None:
-            raise
-        raise DatabaseError(f"{doing}: {message}") from error
-
-
-def _java(error: Exception) -> str | None:
-    """Returns the message of the root cause in Java, or None where the error is not one of Java."""
-    thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    if thrown is None:
-        return None
-    while (cause := thrown.getCause()) is not None:
-        thrown = cause
-    text = str(thrown.getMessage() or thrown.toString()).strip()
-    return None if "Traceback (most recent" in text else text.splitlines()[0]
-
-
-def _without_secrets(url: str) -> str:
-    """Returns a URL for a message, without the parts behind ``?`` or ``;`` and before ``@``: they may be secrets."""
-    return re.split(r"[?;]", re.sub(r"(//|thin:).*@", r"\1", url))[0]

@@ -30,11 +30,13 @@ from trigmon.spark import arrow_rows
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
 from trigmon.spark.files.staging import sweep
-from trigmon.spark.jdbc_table import ORDINAL, Database, DatabaseError
+from trigmon.spark.jdbc_table import ORDINAL, Database
 from trigmon.spark.options import MAX_ROWS
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.iceberg_table import IcebergSink
+from trigmon.spark.sinks.jdbc_connection import DatabaseError
 from trigmon.spark.sinks.object_table import ObjectSink
+from trigmon.spark.sinks.postgres_table import URL, PostgresSink
 from trigmon.spark.sinks.sink import Sink, SinkError
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ _MEANS_SOMETHING = {
     "table": (JDBC, ICEBERG),
     "catalog": (ICEBERG,),
     "url": (JDBC,),
+    "upsert_key": (JDBC,),
     "user": (JDBC,),
     "secret": (JDBC,),
 }
@@ -79,10 +82,16 @@ class Plan(NamedTuple):
     catalog: str
     url: str
     table: str
+    upsert_key: tuple[str, ...]
     options: dict[str, str]
     batch: int
     groups: bool
     wait_interval_ms: int
+
+    @property
+    def has_ordinal(self) -> bool:
+        """Whether each row of a database has its place in its batch, by which it is there once."""
+        return self.to == JDBC and not self.upsert_key
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -105,11 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | None = None) -> Drained:
     """Moves the messages of the queue. Raises LoadError, DatabaseError, SinkError before anything is taken, MQError."""
     schema = plan.schema and _checked_schema(plan)
-    columns = [*plan.columns, arrow_rows.ORDINAL] if plan.to == JDBC and plan.columns else plan.columns
+    columns = [*plan.columns, arrow_rows.ORDINAL] if plan.has_ordinal and plan.columns else plan.columns
     write: Callable[[DataFrame, Batch], Any] | None = None
     refuse: Callable[[str], bool] | None = None
-    sink = _sink(plan)
-    if plan.to == JDBC:
+    sink = _sink(spark, plan)
+    if plan.has_ordinal:
         database = Database(spark, plan.url, plan.table, plan.options)
         database.check()
         write = database.write
@@ -135,8 +144,10 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
     )
 
 
-def _sink(plan: Plan) -> Sink | None:
-    """Returns the sink of a table that other engines share, None for files and a database."""
+def _sink(spark: SparkSession, plan: Plan) -> Sink | None:
+    """Returns the sink of a table that other engines share, None for files and rows that a database only adds."""
+    if plan.upsert_key:
+        return PostgresSink(spark, plan.url, plan.table, upsert_key=plan.upsert_key, options=plan.options)
     if plan.to == DELTA:
         of: type[DeltaSink] | type[ObjectSink] = DeltaSink
     elif plan.to == OBJECTS:
@@ -162,7 +173,7 @@ def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
         texts = {name: F.lower(F.hex(name)) for name in _IDS}
         texts[arrow_rows.DATA] = F.validate_utf8(F.col(arrow_rows.DATA).cast("string"))
         frame = frame.withColumns({name: text for name, text in texts.items() if name in frame.columns})
-    if plan.to == JDBC and plan.form != "json":
+    if plan.has_ordinal and plan.form != "json":
         frame = frame.withColumnRenamed(arrow_rows.ORDINAL, ORDINAL)
     return frame
 
@@ -180,7 +191,7 @@ def _checked_schema(plan: Plan) -> str:
         why = str(error).strip().splitlines()[0]
         raise LoadError(f'--schema: {why}. It is written as "id bigint, name string"') from None
     _check_partitions(plan, names)
-    return f"{plan.schema}, {ORDINAL} bigint" if plan.to == JDBC and ORDINAL not in names else str(plan.schema)
+    return f"{plan.schema}, {ORDINAL} bigint" if plan.has_ordinal and ORDINAL not in names else str(plan.schema)
 
 
 def _check_partitions(plan: Plan, names: Sequence[str]) -> None:
@@ -213,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--catalog", help="iceberg: its name in pyiceberg's configuration (default: default)")
     add("--url", help="jdbc: where, as jdbc:postgresql://host/database")
     add("--table", help="jdbc, iceberg: the table, which is made where there is none")
+    add("--upsert-key", default="", metavar="COLUMN,...", help="jdbc, PostgreSQL: rows replace those of the same key")
     add("--user", help="jdbc: as whom")
     add("--secret", metavar="NAME", help="jdbc: the password, a file of that name in $CREDENTIALS_DIRECTORY (SECRETS)")
     add("--format", choices=["raw", "text", "json"], default="raw", help="data as bytes, UTF-8 text, or a JSON object")
@@ -241,6 +253,8 @@ def _plan(given: argparse.Namespace) -> Plan:
         raise LoadError("--to iceberg needs --table, as shop.orders")
     if given.to == JDBC and not given.url.startswith("jdbc:"):
         raise LoadError(f"--url: {given.url!r} does not begin with jdbc:")
+    if given.upsert_key and not given.url.startswith(URL):
+        raise LoadError(f"--upsert-key is for PostgreSQL, {URL}//host/database")
     if given.format == "json" and not given.schema:
         raise LoadError('--format json needs --schema, as "id bigint, name string"')
     plan = Plan(
@@ -257,6 +271,7 @@ def _plan(given: argparse.Namespace) -> Plan:
         catalog=given.catalog or "default",
         url=given.url or "",
         table=given.table or "",
+        upsert_key=_listed(given.upsert_key),
         options=dict(map(_pair, given.option)) | _credentials(given.user, given.secret),
         batch=given.batch,
         groups=given.groups,
