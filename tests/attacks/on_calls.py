@@ -14,7 +14,15 @@ from trigmon.mq import calls
 from trigmon.mq.attributes import ATTRIBUTES
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import ObjectType, OpenOption, PutOption, word
-from trigmon.rules.verbs import VERBS
+from trigmon.rules.call_rights import RIGHTS
+
+ADMINISTRATORS_CALLS = (
+    *("define", "alter", "delete", "clear", "refresh", "move", "dead_letters", "retry_dead_letters"),
+    *("discard_dead_letters", "set_authority", "pause", "resume", "run_schedule", "cancel_run", "retry_run"),
+    *("end_connection", "reset_queue_statistics", "begin_backup", "read_backup", "end_backup", "report_watches"),
+)
+MONITORS_CALLS = ("record_run", "record_runs", "start_runs", "change_run", "controls")
+"""The calls that need more than every user has without authority records."""
 
 COMERS = (MEMBER, TCP, MONITOR)
 
@@ -53,16 +61,16 @@ def _call(kind, place):
 
 
 def _attempt_call(place, tag):
-    kind = next(kind for kind in VERBS if kind.__struct_config__.tag == tag)
+    kind = next(kind for kind in RIGHTS if kind.__struct_config__.tag == tag)
     with place.connect() as qm:
         qm.call(_call(kind, place))
     return True
 
 
-for _kind, _verb in VERBS.items():
+for _kind in RIGHTS:
     _tag = str(_kind.__struct_config__.tag)
     for _who in COMERS:
-        if _verb.is_administrative or (_verb.is_monitors and _who != MONITOR):
+        if _tag in ADMINISTRATORS_CALLS or (_tag in MONITORS_CALLS and _who != MONITOR):
             add(
                 f"call-{_tag}",
                 _who,

@@ -8,8 +8,9 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, WasGot, WereGot
+from trigmon.mq.rights import Right
+from trigmon.rules.call_rights import RIGHTS
 from trigmon.rules.model.stored_messages import SLICE
-from trigmon.rules.verbs import VERBS
 
 IN = OpenOption.INPUT_SHARED
 MANY = 3 * SLICE + 10
@@ -193,4 +194,4 @@ def test_an_interval_outlives_a_restart(world):
 
 
 def test_only_an_administrator_asks_for_a_look():
-    assert VERBS[Refresh].is_administrative
+    assert [need.right for need in RIGHTS[Refresh](Refresh(), None)] == [Right.CTRL]

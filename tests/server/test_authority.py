@@ -109,7 +109,7 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
 
     stranger = passable(settings={"server.socket_mode": "0666"})
     assert refused(stranger) == (True, [])
-    needs = "needs a monitor (server.monitors)"
+    needs = "needs a monitor (server.monitors), which nobody is not"
     assert as_nobody(lambda: refused(stranger)) == (False, [f"recordrun {needs}", f"changerun {needs}"])
     named = passable(settings={"server.socket_mode": "0666", "server.monitors": "nobody"})
     assert as_nobody(lambda: refused(named)) == (True, [])
@@ -135,7 +135,10 @@ def test_a_client_that_comes_in_sees_what_is_paused_and_may_neither_pause_nor_en
             return collected, [row["reason"] for row in qm.call(Pauses()).rows]
 
     names = ("resume", "pause", "cancelrun", "retryrun")
-    assert as_nobody(work) == ([f"{name} needs an administrator" for name in names], ["upkeep"])
+    refused, pauses = as_nobody(work)
+    needs = "needs an administrator, or the right pause on the queue manager, which nobody has not"
+    assert [about.partition(" (")[0] for about in refused] == [f"{name} {needs}" for name in names]
+    assert pauses == ["upkeep"]
 
 
 def test_the_account_of_the_shipped_unit_is_a_monitor_by_default():
@@ -144,21 +147,21 @@ def test_the_account_of_the_shipped_unit_is_a_monitor_by_default():
     assert settings.load(environ={}).server.monitors == [account]
     assert f"u {account} " in (paths.shipped("systemd") / "trigmon.sysusers.conf").read_text()
     authority = Authority([], [account])
-    assert authority.monitors(5001, 5001, account)
-    assert not authority.administers(5001, 5001, account)
-    assert not authority.monitors(5001, 5001, "bob")
+    assert authority.monitors(5001, account, ())
+    assert not authority.administers(5001, account, ())
+    assert not authority.monitors(5001, "bob", ())
 
 
 def test_root_the_daemons_user_and_those_named_administer_and_nobody_else():
     alice = pwd.getpwall()[-1].pw_name
     authority = Authority([alice, "1234", f"%{grp.getgrgid(0).gr_name}"])
-    assert authority.administers(0, 0, "root")
-    assert authority.administers(os.geteuid(), 0, "a user")
-    assert authority.administers(5001, 5001, alice)
-    assert authority.administers(1234, 5001, "bob")
-    assert authority.administers(5001, 0, "in-group-root")
-    assert not authority.administers(5001, 5001, "bob")
-    assert not authority.administers(-1, -1, "")
+    assert authority.administers(0, "root", ())
+    assert authority.administers(os.geteuid(), "a user", ())
+    assert authority.administers(5001, alice, ())
+    assert authority.administers(1234, "bob", ())
+    assert authority.administers(5001, "in-group-root", by_system.group_names("in-group-root", 0))
+    assert not authority.administers(5001, "bob", ("bob",))
+    assert not authority.administers(-1, "", ())
 
 
 class Accepted:

@@ -73,8 +73,12 @@ def connected_beside_a_flood(one, address, count, times):
     return taken
 
 
+FLOODS = [(40, 120), (200, 1000), pytest.param(1000, 3000, marks=pytest.mark.slow)]
+"""How many places there are, and how many connections one user asks for."""
+
+
 @pytest.mark.parametrize("over_tcp", [True, False])
-@pytest.mark.parametrize(("places", "count"), [(40, 120), pytest.param(1000, 3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("places", "count"), FLOODS)
 def test_a_user_that_takes_all_the_places_keeps_no_other_user_out(passable, free_address, places, count, over_tcp):
     where = f"{free_address[0]}:{free_address[1]}"
     # No place becomes free meanwhile because a hello is overdue.

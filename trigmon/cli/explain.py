@@ -23,16 +23,18 @@ _COLOURS = {"yes": "green", "NO": "red"}
 @command(
     "explain",
     "trigmon explain ORDERS\ntrigmon explain ORDERS --why-not\ntrigmon explain ORDERS --priority 5 --exit-status\n"
-    "trigmon explain ORDERS --with TRIGTYPE=DEPTH --with TRIGDPTH=50",
+    "trigmon explain ORDERS --with TRIGTYPE=DEPTH --with TRIGDPTH=50\ntrigmon explain ORDERS --as alice",
 )
 @queue_argument
 @click.option("--priority", type=click.IntRange(0, 9), help="Of the message (default: the queue's).")
 @click.option("--why-not", is_flag=True, help="Show the last verdict for a put, a close, a change and so on.")
-@click.option("--exit-status", is_flag=True, help="Exit 10 when the put would not fire.")
+@click.option("--exit-status", is_flag=True, help="Exit 10 when the put would not fire, or the user may not.")
+@click.option("--as", "user", metavar="USER", help="Show what this user may do with QUEUE, and why not.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="With --as: a group of that user besides.")
 @click.option("--with", "words", multiple=True, metavar="KEY=VALUE", help="As if the queue had this attribute.")
 @click.pass_context
 def explain(
-    ctx: click.Context, queue: str, priority: int | None, why_not: bool, exit_status: bool, words: tuple[str, ...]
+    ctx: click.Context, /, queue: str, exit_status: bool, user: str | None, groups: tuple[str, ...], **put: Any
 ) -> None:
     """Show whether a put on QUEUE would write a trigger message now, and why, and what else feeds or starts it.
 
@@ -45,7 +47,22 @@ def explain(
 
     --with rehearses a change of a local queue: the verdict of a put after it, and whether the change itself would
     write a trigger message. Nothing is changed.
+
+    --as shows the rights of a user instead, as the queue manager decides: the groups are those of this machine's user
+    database, of an account of TLS, and of --group.
     """
+    if user is None:
+        as_asked = _explain_put(queue, **put)
+    else:
+        from trigmon.cli.rights import explain_user
+
+        as_asked = explain_user(queue, user, groups)
+    if exit_status and not as_asked:
+        ctx.exit(WOULD_NOT_FIRE)
+
+
+def _explain_put(queue: str, priority: int | None, why_not: bool, words: tuple[str, ...]) -> bool:
+    """Prints the verdict on a put, and returns whether it would fire."""
     from trigmon.cli import output
     from trigmon.cli.objects import rows
 
@@ -61,7 +78,7 @@ def explain(
         else:
             if (about := _schedule(qm, queue)) is not None:
                 _print_schedules([about])
-                return
+                return True
             explained = qm.explain(queue, given, why_not=why_not)
         schedules = [row for row in rows(qm, "SCHEDULE") if row["q_name"] == explained.q_name]
         watches = [row for row in rows(qm, "WATCH") if row["q_name"] in (queue, explained.q_name)]
@@ -73,15 +90,14 @@ def explain(
             click.echo(line)
         _print_schedules(schedules)
         _print_watches(watches)
-    if exit_status and not explained.fires:
-        ctx.exit(WOULD_NOT_FIRE)
+    return bool(explained.fires)
 
 
 def _schedule(qm: Connection, name: str) -> dict[str, Any] | None:
     """Returns the schedule of this name, where no queue has it."""
     from trigmon.cli.objects import rows
 
-    named = next((row for row in rows(qm, "SCHEDULE", name) if row["name"] == name), None)
+    named = next((row for row in rows(qm, "SCHEDULE", f"{name}*") if row["name"] == name), None)
     return named if named is not None and not any(row["name"] == name for row in rows(qm, "queue", name)) else None
 
 

@@ -110,10 +110,13 @@ def _alter(one: Wanted, row: Row) -> Step | None:
 
 
 def _deletions(wanted: list[Wanted], there: Iterable[Row]) -> Iterator[Step]:
+    names_rights = any(one.object_type == "AUTHREC" for one in wanted)
     named = {_key(one.object_type, one.name) for one in wanted}
     # What points at others goes first: those may go with it. Dynamic queues are their programs' own.
-    order = {"SCHEDULE": 0, "WATCH": 0, "QALIAS": 1, "QREMOTE": 2, "QMODEL": 3, "QLOCAL": 4, "PROCESS": 5}
+    order = {"AUTHREC": 0, "SCHEDULE": 0, "WATCH": 0, "QALIAS": 1, "QREMOTE": 2, "QMODEL": 3, "QLOCAL": 4, "PROCESS": 5}
     for row in sorted(there, key=lambda r: (order.get(r["object_type"], 6), r["name"])):
         kind, name = row["object_type"], row["name"]
+        if kind == "AUTHREC" and not names_rights:
+            continue  # without any record every user could do everything again: files that name none mean none
         if kind in order and not is_dynamic(row) and not name.startswith("SYSTEM.") and _key(kind, name) not in named:
             yield Step("delete", kind, name, (), Delete(object_type=kind, name=name))

@@ -30,8 +30,9 @@ from trigmon.definitions.object_models import (
 )
 from trigmon.mq.attributes import ATTRIBUTES, Process
 from trigmon.mq.enums import ObjectType, YesNo
-from trigmon.mq.errors import AttrValueError
+from trigmon.mq.errors import AttrValueError, ObjectNameError
 from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.mq.rights import read_record_name
 from trigmon.mq.shortening import shortened
 from trigmon.rules.runs.check_program import faults
 
@@ -131,11 +132,31 @@ def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str
         which, key = head
         rest = {k: v for k, v in item.items() if k != key}
         name = str(document.as_written(index, key) or "")
+        if which is ObjectType.AUTHREC:
+            name = _record_name(name, rest, document, index)
         found = _Item(document, (index,), which, name, document.where(index, key), directory)
         attributes = found.read(rest)
         problems += found.problems
         wanted.append(Wanted(which.name, found.name, attributes, found.where))
     return wanted, problems
+
+
+def _record_name(profile: str, rest: dict[Any, Any], document: yaml12.Document, index: int) -> str:
+    """Returns the name of an authority record, from its profile and the keys that say whose and of what it is."""
+    given = {key: document.as_written(index, key) for key in ("user", "group", "object_type") if key in rest}
+    for key in given:
+        del rest[key]
+    of_type = given.pop("object_type", "queue")
+    kind, entity = next(iter(given.items()), ("user or group", ""))
+    return f"{of_type} {profile} {kind} {entity}" if len(given) == 1 else f"{of_type} {profile}"
+
+
+def _fault_of_record(name: str) -> str:
+    try:
+        read_record_name(name)
+    except ObjectNameError as error:
+        return f"an authority record has a profile, and user or group: {error.about}"
+    return ""
 
 
 def _directory(file: Path) -> str:
@@ -181,7 +202,10 @@ class _Item:
 
     def __post_init__(self) -> None:
         self.problems: list[str] = []
-        if not (is_object_name(self.name) or (self.which is ObjectType.QMGR and not self.name)):
+        if self.which is ObjectType.AUTHREC:
+            with_fault = _fault_of_record(self.name)
+            self.problems += [f"{self.where}: {with_fault}"] if with_fault else []
+        elif not (is_object_name(self.name) or (self.which is ObjectType.QMGR and not self.name)):
             allowed = f"1 to {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %"
             self.problems.append(f"{self.where}: {self.which.name} {self.name!r}: a name has {allowed}")
 

@@ -12,9 +12,10 @@ from trigmon import yaml12
 from trigmon.definitions.object_models import spark_group
 from trigmon.mq.attributes import ATTRIBUTES, is_dynamic
 from trigmon.mq.enums import ObjectType
+from trigmon.mq.rights import read_record_name
 
 Row = dict[str, Any]
-_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH")
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH", "AUTHREC")
 _DEFAULT_OBJECTS = {
     "QLOCAL": "SYSTEM.DEFAULT.LOCAL.QUEUE",
     "QALIAS": "SYSTEM.DEFAULT.ALIAS.QUEUE",
@@ -46,7 +47,9 @@ def _item(row: Row, default_object: Row, everything: bool) -> dict[str, Any]:
     which = ObjectType[row["object_type"]]
     # A queue manager's file is for whichever it is sent to, so that it loads elsewhere too.
     item: dict[str, Any] = {which.name.lower(): None if which is ObjectType.QMGR else row["name"]}
-    values = {}
+    values: Row = {}
+    if which is ObjectType.AUTHREC:
+        item, values = _record(row["name"])
     for attribute in ATTRIBUTES[which].values():
         if attribute.read_only or attribute.name not in row:
             continue
@@ -67,6 +70,13 @@ def _item(row: Row, default_object: Row, everything: bool) -> dict[str, Any]:
         elif not everything:
             values.pop("tmc_argument", None)
     return item | values
+
+
+def _record(name: str) -> tuple[Row, Row]:
+    """Returns an authority record's profile, and whose it is and of which type of object."""
+    about = read_record_name(name)
+    of_type = {} if about.object_type == "queue" else {"object_type": about.object_type}
+    return {"authrec": about.profile}, {about.entity.kind: about.entity.name, **of_type}
 
 
 class _Dumper(yaml.SafeDumper):

@@ -27,6 +27,7 @@ MEANINGS = {
     "process_name": "The process that is started for this queue.",
     "initiation_q_name": "The queue to which trigger messages are written; a monitor must read it.",
     "cap_expiry": "The longest time, in tenths of a second, after which a message put here expires.",
+    "authorities": "What the user or the group may do with the objects that the profile fits.",
     "cf_struc_name": "Kept for MQ's scripts: the group's database takes the place of a coupling facility.",
     "q_depth_high_limit": "The depth of a Queue Depth High event, in percent of MAXDEPTH.",
     "q_depth_low_limit": "The depth of a Queue Depth Low event, in percent of MAXDEPTH.",

@@ -46,9 +46,10 @@ from trigmon.mq.enums import (
     YesNo,
     word,
 )
-from trigmon.mq.errors import AttrValueError, AttrValueFixed, SelectorError
+from trigmon.mq.errors import AttrValueError, AttrValueFixed, ParmValueError, SelectorError
 from trigmon.mq.event_kinds import EventRule, ServiceIntervalEvent
 from trigmon.mq.names import NAME_LENGTH, is_object_name
+from trigmon.mq.rights import PLAIN_WORDS, canonical
 from trigmon.mq.timed_enums import Content, Missed, OnlyIf
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
@@ -72,6 +73,7 @@ class Attribute(msgspec.Struct, frozen=True):
     flags: tuple[str, str] | None = None
     user_range: bool = False
     is_duration: bool = False  # in seconds; 90s, 15m, 2h and 1d are read too
+    is_rights: bool = False  # words of rights, as a text or a list; held as MQ's words with commas
     settable: bool = False
     read_only: bool = False
     ours: bool = False
@@ -94,9 +96,9 @@ class Attribute(msgspec.Struct, frozen=True):
             return f"a name of at most {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %, or blank"
         if self.length:
             return f"text of at most {self.length} bytes"
-        if self.is_duration:
-            return f"{self.low} to {self.high} seconds, or a time such as 90s, 15m, 2h or 1d"
-        return f"{self.low} to {self.high}"
+        if self.is_rights:
+            return f"some of {', '.join(PLAIN_WORDS)}, or of MQ's words for them"
+        return f"{self.low} to {self.high}" + (" seconds, or a time such as 90s, 15m, 2h or 1d" * self.is_duration)
 
     def read(self, value: object, where: str) -> Any:
         """Returns ``value`` as this attribute holds it; ``where`` names the object for the error.
@@ -107,6 +109,11 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
+        if self.is_rights:
+            try:
+                return canonical(value)
+            except ParmValueError:
+                raise self._refusal(value, where) from None
         if isinstance(value, str):
             value = self._number(value.strip().lower())
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
@@ -117,6 +124,8 @@ class Attribute(msgspec.Struct, frozen=True):
         """Returns the value as MQSC shows it: ``FIRST``, ``DISABLED``, ``NOTRIGGER``, ``5000``, text as it is."""
         if self.flags:
             return self.flags[int(value)]
+        if self.is_rights:
+            return str(value).upper()
         for text, member in (self.words or {}).items():
             if member == value:
                 return text
@@ -453,6 +462,16 @@ class Watch(Definition, frozen=True, kw_only=True, omit_defaults=True):
     failed: Annotated[str, Attribute("FAILED", length=1024, ours=True)] = ""
 
 
+class AuthorityRecord(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """SET AUTHREC: what a user or a group may do with the objects that a profile fits; the name says which of each.
+
+    See :class:`trigmon.mq.rights.RecordName`.
+    """
+
+    authorities: Annotated[str, Attribute("AUTHLIST", 1115, is_rights=True)] = "none"
+    qsg_disp: QsgDisposition = QsgDisp.Q_MGR
+
+
 class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """ALTER QMGR: the queue manager's own attributes."""
 
@@ -477,7 +496,7 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
 
 
 AnyQueue = LocalQueue | AliasQueue | RemoteQueue | ModelQueue
-AnyDefinition = AnyQueue | Process | Schedule | Watch | QueueManagerDefinition
+AnyDefinition = AnyQueue | Process | Schedule | Watch | AuthorityRecord | QueueManagerDefinition
 
 KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.QLOCAL: LocalQueue,
@@ -487,13 +506,14 @@ KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.PROCESS: Process,
     ObjectType.SCHEDULE: Schedule,
     ObjectType.WATCH: Watch,
+    ObjectType.AUTHREC: AuthorityRecord,
     ObjectType.QMGR: QueueManagerDefinition,
 }
 OBJECT_TYPES = {kind: which for which, kind in KINDS.items()}
 QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.QREMOTE, ObjectType.QMODEL)
 OUR_KINDS = (ObjectType.SCHEDULE, ObjectType.WATCH)
 """The kinds of object that MQ has not."""
-EVERY_TYPE = ("queue", "PROCESS", *(kind.name for kind in OUR_KINDS), "QMGR")
+EVERY_TYPE = ("queue", "PROCESS", *(kind.name for kind in OUR_KINDS), "AUTHREC", "QMGR")
 """What DISPLAY is asked for, one after the other, to see every object."""
 
 

@@ -427,6 +427,33 @@ class Rehearse(Call, frozen=True, array_like=True, kw_only=True, tag="rehearse")
     priority: int = -1
 
 
+class SetAuthority(Call, frozen=True, array_like=True, kw_only=True, tag="set_authority"):
+    """SET AUTHREC: adds rights to an authority record, which is made where it is not there, and removes rights.
+
+    ``name`` is the record's (:mod:`trigmon.mq.rights`); rights are MQSC's words or the plain ones. Answered by Values:
+    name, before and after (MQ's words with commas; before is blank where it was not there).
+    """
+
+    name: str
+    add: list[str] = []
+    remove: list[str] = []
+
+
+class ExplainRights(Call, frozen=True, array_like=True, kw_only=True, tag="explain_rights"):
+    """What a user may do with an object, and why. Answered by Values.
+
+    Without ``user`` it is the user of the connection. Of another user the queue manager knows the groups of an account
+    of TLS; ``groups`` are those besides, which the system of the caller knows. Its values: user, groups,
+    is_administrator, is_monitor, is_setter, has_records, object_type, name, and rights, a list of right, has, why,
+    remedy, and only (the parts of it that the user has, where it is not the whole).
+    """
+
+    name: str
+    object_type: str = "queue"
+    user: str = ""
+    groups: list[str] = []
+
+
 class Pause(Call, frozen=True, array_like=True, kw_only=True, tag="pause"):
     """Starting is paused: of runs for a queue, of runs of a process, or of all. Triggering goes on as ever.
 
@@ -761,6 +788,8 @@ AnyCall = (
     | Statistics
     | Explain
     | Rehearse
+    | SetAuthority
+    | ExplainRights
     | Pause
     | Resume
     | RunSchedule

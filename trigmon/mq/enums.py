@@ -7,12 +7,13 @@ reading a value in any of the ways a user may write it (:func:`read`) and saying
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import IntEnum, IntFlag
 from typing import TypeVar
 
 
 class ObjectType(IntEnum):
-    """What a name in a definition names (``MQOT_*`` joined with ``MQQT_*``; the numbers are ours, as the last two)."""
+    """What a name in a definition names (``MQOT_*`` joined with ``MQQT_*``; numbers and the last three are ours)."""
 
     QLOCAL = 1
     QMODEL = 2
@@ -22,6 +23,7 @@ class ObjectType(IntEnum):
     QMGR = 15
     SCHEDULE = 1001
     WATCH = 1002
+    AUTHREC = 1003
 
 
 class QType(IntEnum):
@@ -393,8 +395,6 @@ def read(kind: type[E], value: object) -> E:
         if name in kind.__members__:
             return kind[name]
     elif isinstance(value, int) and not isinstance(value, bool):
-        try:
+        with suppress(ValueError):
             return kind(value)
-        except ValueError:
-            pass
     raise ValueError(f"{value!r} is none of {', '.join(word(m) for m in kind)}")

@@ -164,13 +164,12 @@ def _noun(reading: Reading, second: Parameter) -> str:
 
 
 def _named(reading: Reading, second: Parameter) -> str:
-    """Returns the object of a command that is skipped, as it was typed; an authority record is known by its profile."""
-    profile = next((p.near for p in reading.rest if p.keyword == "PROFILE"), "")
-    return " ".join(f"{second.near} {profile}".split())
+    """Returns the object of a command that is skipped, as it was typed."""
+    return " ".join(second.near.split())
 
 
 def _name(reading: Reading, second: Parameter) -> str:
-    if reading.noun in ("QMGR", "QMSTATUS"):
+    if reading.noun in ("QMGR", "QMSTATUS", "AUTHREC"):
         if second.values is not None:
             raise reading.error(
                 second, f"{reading.noun} takes no name: the command is for the queue manager it is sent to"

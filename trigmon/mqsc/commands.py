@@ -24,11 +24,12 @@ from trigmon.mq.calls import (
     QueueStatus,
     Refresh,
     ResetQueueStatistics,
+    SetAuthority,
     Status,
 )
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import FunctionNotSupported, MQError, ObjectNameError, ParmConflict, ParmMissing, ParmValueError
-from trigmon.mqsc import keywords, unsupported
+from trigmon.mqsc import authority_commands, keywords, unsupported
 from trigmon.mqsc.command_reader import (
     OPPOSITES,
     NotHereError,
@@ -52,8 +53,8 @@ class Command:
     ``calls`` are what it asks of the queue manager, none for END and for what has no meaning here: ``skipped`` then
     says so. ``error`` is set when it cannot be asked at all; ``amq`` is then MQ's message number for it and
     ``segment`` its text up to what is wrong. ``shows`` are the words a DISPLAY asks for: None is every one, an empty
-    tuple the name and type alone; ``where`` and ``open_type`` choose among its rows. ``source`` are the lines as
-    typed, for the echo.
+    tuple the name and type alone; ``where``, ``open_type`` and ``chosen`` choose among its rows. ``source`` are the
+    lines as typed, for the echo.
     """
 
     text: str
@@ -69,6 +70,7 @@ class Command:
     q_type: str = ""
     open_type: str = "ALL"
     where: Where | None = None
+    chosen: tuple[tuple[str, str], ...] = ()
     skipped: tuple[Skipped, ...] = ()
     source: tuple[str, ...] = ()
 
@@ -138,10 +140,22 @@ def _alter(reading: Reading, command: Command) -> Command:
 
 
 def _delete(reading: Reading, command: Command) -> Command:
+    if reading.noun == "AUTHREC":
+        names = authority_commands.records(reading)
+        nothing_more(reading)
+        return replace(command, calls=tuple(Delete(object_type="AUTHREC", name=name) for name in names))
     purge = reading.noun == "QLOCAL" and reading.take_flag("PURGE", "NOPURGE")
     whose = _whose(reading)
     nothing_more(reading)
     return replace(command, calls=(Delete(object_type=reading.noun, name=reading.name, purge=purge, qsg_disp=whose),))
+
+
+def _set(reading: Reading, command: Command) -> Command:
+    """Reads SET AUTHREC: a call for each user and group."""
+    names = authority_commands.records(reading)
+    add, remove = (authority_commands.rights(reading, keyword) for keyword in ("AUTHADD", "AUTHRMV"))
+    nothing_more(reading)
+    return replace(command, calls=tuple(SetAuthority(name=name, add=add, remove=remove) for name in names))
 
 
 def _clear(reading: Reading, command: Command) -> Command:
@@ -187,6 +201,7 @@ def _display(reading: Reading, command: Command) -> Command:
         shows = _shown(reading, keywords.words_shown(reading.noun), where)
         asked: Call = DisplayConnections() if reading.noun == "CONN" else Status()
         return replace(command, calls=(asked,), shows=shows, where=where)
+    chosen = authority_commands.chosen(reading) if reading.noun == "AUTHREC" else ()
     object_type = "queue" if reading.noun == "QUEUE" else reading.noun
     q_type, where = "", None
     if reading.noun in ("QUEUE", *keywords.QUEUES):
@@ -198,7 +213,7 @@ def _display(reading: Reading, command: Command) -> Command:
         where = _of_whom(reading, where)
     shows = _shown(reading, keywords.words_shown(reading.noun), where)
     call = Display(object_type=object_type, name=reading.name or "*")
-    return replace(command, calls=(call,), shows=shows, q_type=q_type, where=where)
+    return replace(command, calls=(call,), shows=shows, q_type=q_type, where=where, chosen=chosen)
 
 
 def _of_whom(reading: Reading, where: Where | None) -> Where | None:
@@ -244,6 +259,7 @@ _READERS: dict[str, Callable[[Reading, Command], Command]] = {
     "REFRESH": _refresh,
     "DISPLAY": _display,
     "RESET": _reset,
+    "SET": _set,
 }
 
 

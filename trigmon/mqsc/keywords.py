@@ -10,23 +10,25 @@ from trigmon.mq.enums import ObjectType
 
 # The full word, and the fewest letters that mean it (the manual's synonyms: DEF, ALT, DEL, DIS, QL, QA, PRO, QS).
 VERBS = {"ALTER": 3, "CLEAR": 3, "DEFINE": 3, "DELETE": 3, "DISPLAY": 3, "END": 3, "PING": 4, "REFRESH": 3, "RESET": 3}
+VERBS |= {"SET": 3}
 ENDINGS = ("END", "EXIT", "QUIT")
 QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
 OURS = tuple(kind.name for kind in OUR_KINDS)
 OBJECTS = (*QUEUES, "PROCESS", *OURS)
 NOUNS = dict.fromkeys(QUEUES, 2) | {"PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
-NOUNS |= {"SCHEDULE": 5, "WATCH": 5}
+NOUNS |= {"SCHEDULE": 5, "WATCH": 5, "AUTHREC": 7}
 NOUNS |= {"QSTATS": 6, "QMSTATUS": 8, "CONN": 4}
 
 NOUNS_OF = {
     "ALTER": (*OBJECTS, "QMGR"),
     "CLEAR": ("QLOCAL",),
     "DEFINE": OBJECTS,
-    "DELETE": OBJECTS,
-    "DISPLAY": (*OBJECTS, "QMGR", "QUEUE", "QSTATUS", "QMSTATUS", "CONN"),
+    "DELETE": (*OBJECTS, "AUTHREC"),
+    "DISPLAY": (*OBJECTS, "QMGR", "QUEUE", "QSTATUS", "QMSTATUS", "CONN", "AUTHREC"),
     "PING": ("QMGR",),
     "REFRESH": ("QMGR",),
     "RESET": ("QSTATS",),
+    "SET": ("AUTHREC",),
 }
 
 # Attributes under their older or other names.

@@ -12,10 +12,11 @@ from typing import Any
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute, is_dynamic
 from trigmon.mq.enums import ObjectType
+from trigmon.mqsc.authority_commands import command_of
 from trigmon.rules.objects.define import DEFAULT_OBJECTS
 
 _SPARK = "spark"
-_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH")
+_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH", "AUTHREC")
 
 
 def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:
@@ -43,6 +44,9 @@ def _of_ours(row: dict[str, Any]) -> Iterator[tuple[ObjectType, str]]:
 
 def _command(row: dict[str, Any], references: set[tuple[ObjectType, str]]) -> Iterator[str]:
     which = ObjectType[row["object_type"]]
+    if which is ObjectType.AUTHREC:
+        yield from command_of(row)
+        return
     begin = "ALTER QMGR" if which is ObjectType.QMGR else f"DEFINE {which.name}('{row['name']}')"
     ours = _names_to_write(row, which) | {name for of, name in references if of is which}
     pairs = [

@@ -11,6 +11,7 @@ from typing import Any
 from trigmon.mq.calls import Define
 from trigmon.mq.errors import FunctionNotSupported, MQError
 from trigmon.mq.reasons import Reason
+from trigmon.mqsc.authority_commands import fields
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command
 from trigmon.mqsc.display_values import connection_id, pair, texts_of
@@ -31,6 +32,8 @@ _DONE = {
     **{("DELETE", noun): (8007, f"trigmon {noun.lower()} deleted.") for noun in OURS},
     **{("ALTER", noun): (8008, f"trigmon {noun.lower()} changed.") for noun in OURS},
     ("CLEAR", "QLOCAL"): (8022, "trigmon queue cleared."),
+    ("SET", "AUTHREC"): (8862, "trigmon authority record set."),
+    ("DELETE", "AUTHREC"): (8863, "trigmon authority record deleted."),
     ("PING", "QMGR"): (8415, "Ping trigmon Queue Manager command complete."),
 }
 _SHOWN = {
@@ -41,6 +44,7 @@ _SHOWN = {
     "QMGR": "AMQ8408I: Display Queue Manager details.",
     "QSTATUS": "AMQ8450I: Display queue status details.",
     "QMSTATUS": "AMQ8705I: Display Queue Manager Status Details.",
+    "AUTHREC": "AMQ8864I: Display authority record details.",
     "CONN": "AMQ8276I: Display Connection details.",
     "QSTATS": "CSQM201I: RESET QSTATS details.",  # MQ has this on z/OS only, and in PCF
 }
@@ -208,14 +212,14 @@ def _pairs(command: Command, row: dict[str, Any]) -> list[str]:
 
 
 def _head(command: Command, row: dict[str, Any]) -> list[str]:
-    if command.noun == "QMSTATUS":
-        return [f"QMNAME({row['q_mgr_name']})"]
+    if command.noun in ("QMSTATUS", "QMGR"):
+        return [f"QMNAME({row.get('q_mgr_name') or row['name']})"]
     if command.noun == "CONN":
         return [f"CONN({connection_id(row)})", "TYPE(CONN)"]
     if command.noun == "QSTATS":
         return [f"QSTATS({row['name']})"]
-    if command.noun == "QMGR":
-        return [f"QMNAME({row['name']})"]
+    if command.noun == "AUTHREC":
+        return [f"{word}({text})" for word, text in fields(row).items()]
     if command.noun in ("PROCESS", *OURS):
         return [f"{command.noun}({row['name']})"]
     return [f"QUEUE({row['name']})", f"TYPE({command.q_type if command.noun == 'QSTATUS' else row['object_type']})"]

@@ -11,6 +11,7 @@ from trigmon.mq.names import matches
 from trigmon.mq.paging import all_rows
 from trigmon.mq.replies import Counted, Listing, Reply, Values
 from trigmon.mqsc import reply_text
+from trigmon.mqsc.authority_commands import fields
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command, read_script
 from trigmon.mqsc.display_values import connection_id
@@ -138,6 +139,8 @@ def _is_chosen(command: Command, row: dict[str, Any]) -> bool:
     if command.open_type == "INPUT" and row["input"] == "no":
         return False
     if command.open_type == "OUTPUT" and not row["output"]:
+        return False
+    if command.chosen and not set(command.chosen) <= fields(row).items():
         return False
     return command.where is None or command.where.fits(row, command.noun, command.q_type)
 

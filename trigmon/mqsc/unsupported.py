@@ -29,7 +29,7 @@ _EVENTS = "there are no events of this kind here"
 _FIGURES = "there are no statistics, accounting or monitoring messages here"
 _PUBLISH = "there is no publish and subscribe here"
 _STORAGE = "how messages are stored is the store's own affair here"
-_SECURITY = "the settings and the socket's group say who may do what"
+_SECURITY = "the settings and authority records say who may do what"
 _MESSAGES = "the client decides this here, not the object"
 _NOTHING = "nothing here depends on it"
 _STREAMS = "there are no streaming queues here"
@@ -44,7 +44,7 @@ NOUNS = {
         _LISTENERS: "LISTENER LSTR LSSTATUS CMDSERV",
         _PUBLISH: "TOPIC SUB SBSTATUS TPSTATUS TCLUSTER PUBSUB",
         _CLUSTERS: "CLUSTER CLUSQMGR",
-        _SECURITY: "AUTHINFO AUTHREC AUTHSERV ENTAUTH POLICY SECURITY",
+        _SECURITY: "AUTHINFO AUTHSERV ENTAUTH POLICY SECURITY",
         _SERVICES: "SERVICE SVSTATUS",
         "there are no namelists here": "NAMELIST NL",
         f"CFSTRUCT {LATER}": "CFSTRUCT CFSTATUS SMDS SMDSCONN GROUP",
@@ -55,7 +55,7 @@ NOUNS = {
 }
 """Nouns by their words and short forms, with the reason why there is nothing of that kind here."""
 
-VERBS = frozenset(("ARCHIVE", "BACKUP", "RECOVER", "RESOLVE", "RESUME", "RVERIFY", "SET", "START", "STOP", "SUSPEND"))
+VERBS = frozenset(("ARCHIVE", "BACKUP", "RECOVER", "RESOLVE", "RESUME", "RVERIFY", "START", "STOP", "SUSPEND"))
 """Verbs that are only ever about what is not here."""
 
 OURS_BUT_NOT_AS_MQSC = {

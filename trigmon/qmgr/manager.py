@@ -31,8 +31,10 @@ from trigmon.qmgr.oldest_messages import OldestMessages
 from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session, SessionReports
 from trigmon.qmgr.waiters import ANY, Waiters
+from trigmon.rules.call_rights import check_call
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
+from trigmon.rules.model.authority import User, UserFacts
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.manager_state import Disk, ManagerState
 from trigmon.rules.model.stored_messages import SLICE
@@ -75,6 +77,7 @@ class QueueManager:
         self._telling = telling or Telling()
         self.are_puts_allowed = puts_allowed
         self.disk: Callable[[], Disk | None] = lambda: None
+        self.known_user: Callable[[str, Sequence[str]], User] = lambda user, groups: UserFacts(user, tuple(groups))
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
@@ -237,8 +240,9 @@ class QueueManager:
     def _state(self, session: Session, now: int) -> ManagerState:
         waiting, news, allowed = self._waiters.count, self._notes.news, self.are_puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
+        known = self.known_user
         oldest, reports = partial(self._oldest.put_ms, session.connection, now), SessionReports(session, self._sessions)
-        more = (self.backups.of(session), self._activity, self.disk(), reports, end, oldest)
+        more = (self.backups.of(session), self._activity, self.disk(), reports, end, oldest, known)
         return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, *more, self.counters.figures)
 
     def _end_session(self, by: Session, connection: int) -> None:
@@ -263,16 +267,13 @@ class QueueManager:
     def perform(self, call: Call, session: Session, now: int, depth: int = 0) -> Decision:
         """Reads once, decides once, writes once; then performs the internal calls in the same way."""
         verb = VERBS[type(call)]
-        who = session.identity
-        if verb.is_administrative and not who.administrator:
-            raise NotAuthorized(f"{type(call).__name__.lower()} needs an administrator")
-        if verb.is_monitors and not (who.monitor or who.administrator):
-            raise NotAuthorized(f"{type(call).__name__.lower()} needs a monitor (server.monitors)")
         if verb.needs_space and not self.are_puts_allowed():
             raise StorageMediumFull("free space is under disk_reserve; make room, gets still work")
         while True:
             wants = verb.wants(call, session.connection)
             facts = self._store.facts(wants, verb.is_wide)
+            if not depth:
+                check_call(call, facts)
             if verb.fired_by is not None:
                 facts = replace(facts, fired=self._looks.fired(*verb.fired_by(wants)))
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None

@@ -29,6 +29,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     administrator: bool = False
     monitor: bool = False
     setter: bool = False
+    groups: tuple[str, ...] = ()
     max_handles: int = 0
     max_dynamic_queues: int = 0
     max_reservations: int = 0
@@ -95,6 +96,8 @@ class Session:
             it.run_id,
             is_administrator=it.administrator,
             is_setter=it.setter,
+            is_monitor=it.monitor,
+            groups=it.groups,
             max_handles=it.max_handles,
             max_dynamic_queues=it.max_dynamic_queues,
             max_reservations=it.max_reservations,

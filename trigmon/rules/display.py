@@ -15,6 +15,7 @@ from trigmon.mq.calls import Call, Display, DisplayHandles, Ping, Status
 from trigmon.mq.enums import ObjectType, OpenOption, UnitOutcome
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Done, Listing, Reply, Values
+from trigmon.mq.rights import Right, read_record_name
 from trigmon.rules.attention import (
     Newest,
     Waiting,
@@ -23,6 +24,8 @@ from trigmon.rules.attention import (
     needs_attention,
     ordered,
 )
+from trigmon.rules.call_rights import kind_of, may_see_queue, of_q_mgr
+from trigmon.rules.model.authority import Need, has_right, is_own
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts, World, WorldFacts
 from trigmon.rules.model.handles import HandleFacts
@@ -49,6 +52,7 @@ def decide_display(call: Display, facts: WorldFacts, found: Found | None, now: i
         if each[1] in wanted
         and each[0] > call.after
         and (each[1] is ObjectType.QMGR or matches(each[0], call.name))  # there is one
+        and _may_see(each[1], each[0], facts)
     )
     limit = max(1, min(call.limit, SLICE))
     behind = nsmallest(limit + 1, objects, key=itemgetter(0))
@@ -67,6 +71,16 @@ def complete_display(call: Display, reply: Listing, manager: ManagerState) -> Li
     return replace(reply, rows=[with_state(row, reported) for row in reply.rows])
 
 
+def _may_see(kind: ObjectType, name: str, facts: WideFacts) -> bool:
+    """Returns whether the user may display an object; an authority record also by what it is about."""
+    user, records = facts.connection, facts.records
+    if records is None or user.is_administrator or kind is ObjectType.QMGR:
+        return True
+    if kind is ObjectType.AUTHREC:
+        return is_own(read_record_name(name), user) or has_right(of_q_mgr(Right.DSP), user, records)
+    return has_right(Need(Right.DSP, kind_of(kind), name), user, records)
+
+
 _Object = tuple[str, ObjectType, Definition, QueueFacts | None]
 
 
@@ -79,6 +93,7 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
         (ObjectType.PROCESS, world.processes),
         (ObjectType.SCHEDULE, world.schedules),
         (ObjectType.WATCH, world.watches),
+        (ObjectType.AUTHREC, world.authority),
         (ObjectType.QMGR, (q_mgr,)),
     ):
         yield from ((definition.name, kind, definition, None) for definition in definitions)
@@ -109,6 +124,8 @@ def decide_display_handles(
     for handle in world.handles:
         name = handle.q_name or handle.object_name
         if not matches(name, call.q_name) or handle.object_type not in QUEUE_KINDS:
+            continue
+        if not may_see_queue(name, facts):
             continue
         connection = people[handle.connection]
         rows.append(

@@ -17,6 +17,7 @@ from trigmon.mq.calls import QueueStatus, ResetQueueStatistics
 from trigmon.mq.enums import word
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Listing
+from trigmon.rules.call_rights import may_see_queue
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.manager_state import ManagerState
@@ -31,6 +32,7 @@ def decide_queue_status(
     """Lists the queues, a slice at a time."""
     # The first of those behind, before anything is made of the rest.
     named = ((it.definition.name, it) for it in facts.world.queues if it.definition.name > call.after)
+    named = ((name, it) for name, it in named if may_see_queue(name, facts))
     limit = max(1, min(call.limit, SLICE))
     behind = nsmallest(limit + 1, ((name, it) for name, it in named if matches(name, call.q_name)), key=itemgetter(0))
     return Decision(Listing(rows=[_row(queue, facts) for _, queue in behind[:limit]], more=len(behind) > limit))

@@ -1,10 +1,11 @@
-"""The table of verbs: for each call the facts it needs, the messages it selects, its decision and its authority."""
+"""The table of verbs: for each call the facts it needs, the messages it selects, and its decision."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from trigmon.mq import calls
+from trigmon.mq.enums import ObjectType
 from trigmon.mq.run import read_run
 from trigmon.rules.backup_calls import complete_begin_backup, complete_end_backup, complete_read_backup, decide_backup
 from trigmon.rules.dead_letters.backout_requeue import (
@@ -95,6 +96,11 @@ from trigmon.rules.model.internal_calls import (
 )
 from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.verb import Verb
+from trigmon.rules.objects.authority_records import (
+    complete_explain_rights,
+    decide_explain_rights,
+    decide_set_authority,
+)
 from trigmon.rules.objects.close import (
     decide_close,
     decide_disconnect,
@@ -208,6 +214,14 @@ def _open(call: calls.Open, connection: int) -> Wants:
     return Wants(connection, call.object_name, object_type)
 
 
+def _record(call: calls.SetAuthority, connection: int) -> Wants:
+    return Wants(connection, call.name, ObjectType.AUTHREC)
+
+
+def _named_object(call: calls.ExplainRights, connection: int) -> Wants:
+    return Wants(connection, call.name if call.object_type == "queue" else "")
+
+
 def _new_queue(call: MakeQueue, connection: int) -> Wants:
     return Wants(connection, call.definition.name)
 
@@ -294,58 +308,46 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Disconnect: Verb(_nothing, decide_disconnect),
     calls.LostConnection: Verb(_nothing, decide_lost_connection, ends_wait=True),
     calls.Outcome: Verb(_outcome, decide_outcome, is_wide=True),
-    calls.Define: Verb(_definition, decide_define, is_wide=True, is_administrative=True),
-    calls.Alter: Verb(_definition, decide_alter, is_wide=True, is_administrative=True),
-    calls.Delete: Verb(_definition, decide_delete, is_wide=True, is_administrative=True),
-    calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_wide=True, is_administrative=True),
-    calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True, is_administrative=True),
-    calls.DeadLetters: Verb(
-        _dead_letters, decide_dead_letters, look_for_dead_letters, is_wide=True, is_administrative=True
-    ),
-    calls.RetryDeadLetters: Verb(
-        _dead_letters, decide_retry, look_for_dead_letters, is_wide=True, is_administrative=True
-    ),
-    calls.DiscardDeadLetters: Verb(
-        _dead_letters, decide_discard, look_for_dead_letters, is_wide=True, is_administrative=True
-    ),
-    calls.Refresh: Verb(_everything, decide_refresh, is_wide=True, is_administrative=True),
+    calls.Define: Verb(_definition, decide_define, is_wide=True),
+    calls.Alter: Verb(_definition, decide_alter, is_wide=True),
+    calls.Delete: Verb(_definition, decide_delete, is_wide=True),
+    calls.Clear: Verb(_by_q_name, decide_clear, look_for_clear, is_wide=True),
+    calls.Move: Verb(_move, decide_move, look_for_move, is_wide=True),
+    calls.DeadLetters: Verb(_dead_letters, decide_dead_letters, look_for_dead_letters, is_wide=True),
+    calls.RetryDeadLetters: Verb(_dead_letters, decide_retry, look_for_dead_letters, is_wide=True),
+    calls.DiscardDeadLetters: Verb(_dead_letters, decide_discard, look_for_dead_letters, is_wide=True),
+    calls.Refresh: Verb(_everything, decide_refresh, is_wide=True),
     calls.Display: Verb(_everything, decide_display, complete=complete_display, is_wide=True),
     calls.DisplayHandles: Verb(_everything, decide_display_handles, is_wide=True),
     calls.DisplayGroup: Verb(_group, decide_display_group, is_wide=True),
     calls.QueueStatus: Verb(_everything, decide_queue_status, complete=complete_queue_status, is_wide=True),
-    calls.ResetQueueStatistics: Verb(
-        _everything, decide_queue_status, complete=complete_reset, is_wide=True, is_administrative=True
-    ),
+    calls.ResetQueueStatistics: Verb(_everything, decide_queue_status, complete=complete_reset, is_wide=True),
     calls.DisplayConnections: Verb(_everything, decide_display_connections, is_wide=True),
-    calls.EndConnection: Verb(
-        _everything, decide_end_connection, complete=complete_end_connection, is_wide=True, is_administrative=True
-    ),
+    calls.EndConnection: Verb(_everything, decide_end_connection, complete=complete_end_connection, is_wide=True),
     calls.Status: Verb(_status, decide_status, complete=complete_status, is_wide=True),
     calls.Statistics: Verb(_everything, decide_statistics, complete=complete_statistics, is_wide=True),
     calls.Explain: Verb(_explain, decide_explain, look_for_explain, complete_explain, is_wide=True),
     calls.Rehearse: Verb(_local_queue, decide_rehearse, look_for_rehearse, is_wide=True),
-    calls.Pause: Verb(wants_pause, decide_pause, is_wide=True, is_administrative=True),
-    calls.Resume: Verb(wants_pause, decide_resume, is_wide=True, is_administrative=True),
-    calls.RunSchedule: Verb(wants_schedule, decide_run_schedule, is_wide=True, is_administrative=True),
+    calls.SetAuthority: Verb(_record, decide_set_authority, is_wide=True),
+    calls.ExplainRights: Verb(_named_object, decide_explain_rights, complete=complete_explain_rights, is_wide=True),
+    calls.Pause: Verb(wants_pause, decide_pause, is_wide=True),
+    calls.Resume: Verb(wants_pause, decide_resume, is_wide=True),
+    calls.RunSchedule: Verb(wants_schedule, decide_run_schedule, is_wide=True),
     calls.Pauses: Verb(_nothing, decide_pauses, is_wide=True),
-    calls.BeginBackup: Verb(_nothing, decide_backup, complete=complete_begin_backup, is_administrative=True),
-    calls.ReadBackup: Verb(_nothing, decide_backup, complete=complete_read_backup, is_administrative=True),
-    calls.EndBackup: Verb(_nothing, decide_backup, complete=complete_end_backup, is_administrative=True),
-    calls.ReportWatches: Verb(
-        _nothing, decide_report_watches, complete=complete_report_watches, is_administrative=True
-    ),
+    calls.BeginBackup: Verb(_nothing, decide_backup, complete=complete_begin_backup),
+    calls.ReadBackup: Verb(_nothing, decide_backup, complete=complete_read_backup),
+    calls.EndBackup: Verb(_nothing, decide_backup, complete=complete_end_backup),
+    calls.ReportWatches: Verb(_nothing, decide_report_watches, complete=complete_report_watches),
     calls.Ping: Verb(_nothing, decide_ping),
-    calls.RecordRun: Verb(_new_run, decide_record_run, fired_by=fired_by, is_wide=True, is_monitors=True),
-    calls.RecordRuns: Verb(_nothing, decide_record_runs, is_monitors=True),
-    calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True, is_monitors=True),
-    calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True, is_monitors=True),
+    calls.RecordRun: Verb(_new_run, decide_record_run, fired_by=fired_by, is_wide=True),
+    calls.RecordRuns: Verb(_nothing, decide_record_runs),
+    calls.StartRuns: Verb(_lines, decide_start_runs, is_wide=True),
+    calls.ChangeRun: Verb(_run, decide_change_run, is_wide=True),
     calls.Runs: Verb(wants_runs, decide_runs, is_wide=True),
     calls.RunHistory: Verb(wants_history, decide_run_history, is_wide=True),
-    calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True, is_administrative=True),
-    calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True, is_administrative=True),
-    calls.Controls: Verb(
-        _nothing, decide_controls, complete=complete_controls, is_wide=True, is_monitors=True, hears_news=True
-    ),
+    calls.CancelRun: Verb(_run, decide_cancel_run, is_wide=True),
+    calls.RetryRun: Verb(_run, decide_retry_run, is_wide=True),
+    calls.Controls: Verb(_nothing, decide_controls, complete=complete_controls, is_wide=True, hears_news=True),
     calls.Reserve: Verb(_by_handle, decide_reserve, look_for_reserve, is_wide=True),
     calls.ReadReserved: Verb(_reservation, decide_read_reserved, look_for_read_reserved, is_wide=True),
     calls.Settle: Verb(_reservation, decide_settle, is_wide=True),

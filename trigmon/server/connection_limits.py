@@ -174,6 +174,7 @@ class Clients:
             administrator=peer.administrator,
             monitor=peer.monitor,
             setter=peer.setter,
+            groups=peer.groups,
             max_handles=0 if peer.administrator else self._shares.handles,
             max_dynamic_queues=0 if peer.administrator else self._shares.dynamic_queues,
             max_reservations=0 if peer.administrator else self._shares.reservations,

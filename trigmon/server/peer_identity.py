@@ -20,10 +20,15 @@ import pwd
 import socket
 import struct
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from trigmon.rules.model.authority import UserFacts
 from trigmon.server.exit_status import CannotStart
+
+if TYPE_CHECKING:
+    from trigmon.tls.accounts import Account
 
 _CREDENTIALS = struct.Struct("3i")
 REMEMBERED_S = 30.0
@@ -42,6 +47,7 @@ class Peer:
     administrator: bool = False
     monitor: bool = False
     setter: bool = False
+    groups: tuple[str, ...] = ()
     address: str = ""
 
     def __str__(self) -> str:
@@ -66,11 +72,9 @@ class Named:
         """Returns whether an account of TLS is one of them."""
         return user in self._users or not self._groups.isdisjoint(groups)
 
-    def has(self, uid: int, gid: int, user: str) -> bool:
+    def has(self, uid: int, user: str, groups: Collection[str]) -> bool:
         """Returns whether this user is one of them."""
-        if user in self._users or str(uid) in self._users:
-            return True
-        return bool(self._groups) and not self._groups.isdisjoint(group_names(user, gid))
+        return str(uid) in self._users or self.has_account(user, groups)
 
 
 class Authority:
@@ -96,6 +100,7 @@ class Authority:
         self._monitors = Named(monitors or [])
         self._setters = Named(setters or [])
         self._always = {uid: user_name(uid) for uid in (0, os.geteuid())}
+        self.accounts: Callable[[], Mapping[str, Account]] = dict
         self._known: dict[tuple[int, int], tuple[float, Peer]] = {}
 
     @staticmethod
@@ -125,18 +130,19 @@ class Authority:
 
     def look_up(self, credentials: Peer) -> Peer:
         """Asks the system's user database, which can be a service on the network, and keeps the answer."""
-        now = time.monotonic()
-        peer = self._with_rights(credentials, user_name(credentials.uid))
+        now, user = time.monotonic(), user_name(credentials.uid)
+        peer = self._with_rights(credentials, user, group_names(user, credentials.gid))
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known[peer.uid, peer.gid] = now, peer
         return peer
 
-    def _with_rights(self, credentials: Peer, user: str) -> Peer:
-        who = credentials.uid, credentials.gid, user
+    def _with_rights(self, credentials: Peer, user: str, groups: Collection[str] = ()) -> Peer:
+        who = credentials.uid, user, groups
         return replace(
             credentials,
             user=user,
+            groups=tuple(sorted(groups)),
             administrator=self.administers(*who),
             monitor=self.monitors(*who),
             setter=self.sets(*who),
@@ -150,20 +156,32 @@ class Authority:
             administrator=administers,
             monitor=administers or self._monitors.has_account(user, groups),
             setter=administers or self._setters.has_account(user, groups),
+            groups=tuple(sorted(groups)),
             address=address,
         )
 
-    def administers(self, uid: int, gid: int, user: str) -> bool:
+    def known_user(self, user: str, groups: Sequence[str]) -> UserFacts:
+        """Returns what a user of this name with these groups may; the system's user database is not asked.
+
+        An account of TLS has its groups besides.
+        """
+        account = self.accounts().get(user)
+        in_groups = sorted({*groups, *(account.groups if account is not None else ())})
+        of = self.of_account(user, in_groups, "")
+        administers = of.administrator or user in self._always.values()
+        return UserFacts(user, of.groups, administers, administers or of.monitor, administers or of.setter)
+
+    def administers(self, uid: int, user: str, groups: Collection[str]) -> bool:
         """Returns whether this user may change objects."""
-        return uid in (0, os.geteuid()) or self._administrators.has(uid, gid, user)
+        return uid in (0, os.geteuid()) or self._administrators.has(uid, user, groups)
 
-    def monitors(self, uid: int, gid: int, user: str) -> bool:
+    def monitors(self, uid: int, user: str, groups: Collection[str]) -> bool:
         """Returns whether this user may write the run ledger."""
-        return self.administers(uid, gid, user) or self._monitors.has(uid, gid, user)
+        return self.administers(uid, user, groups) or self._monitors.has(uid, user, groups)
 
-    def sets(self, uid: int, gid: int, user: str) -> bool:
+    def sets(self, uid: int, user: str, groups: Collection[str]) -> bool:
         """Returns whether this user may set attributes by MQSET."""
-        return self.administers(uid, gid, user) or self._setters.has(uid, gid, user)
+        return self.administers(uid, user, groups) or self._setters.has(uid, user, groups)
 
 
 def _check_known(key: str, name: str) -> None:

@@ -39,6 +39,7 @@ class TlsArrivals:
         self.listening = listening
         self.files = files
         self._authority = authority
+        authority.accounts = lambda: files.accounts.by_user
         self._seldom = seldom
         self._guesses = Guesses()
         self._checks: set[asyncio.Task[None]] = set()

@@ -1,6 +1,6 @@
-"""Access checks that depend on the object: MQSET, another user's reservation or dynamic queue, limits per user.
+"""Access checks that no right replaces: another user's reservation or dynamic queue, limits per user.
 
-What a verb asks of every user stands in the table of verbs.
+The rights that a call needs stand in :mod:`trigmon.rules.call_rights`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,7 @@ from trigmon.rules.model.facts import WideFacts
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.reservation import Reservation
 
-_SYSTEM = "SYSTEM."
 _OURS = "SYSTEM.TRIGMON."
-
-
-def check_may_set(name: str, connection: ConnectionFacts) -> None:
-    """Checks MQ's authority to set, at MQOPEN and for what is set. Raises NotAuthorized (2035)."""
-    if connection.is_administrator:
-        return
-    if name.startswith(_SYSTEM):
-        raise NotAuthorized(f"{name}: setting attributes of a SYSTEM object needs an administrator (ALTER, MQSET)")
-    if not connection.is_setter:
-        raise NotAuthorized(
-            f"{name}: MQSET needs the right to set: server.setters names its users, and an administrator has it; "
-            "over TCP no user has"
-        )
 
 
 def check_may_use(q_name: str, connection: ConnectionFacts) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from trigmon.mq.attributes import (
     AliasQueue,
     AnyDefinition,
+    AuthorityRecord,
     ModelQueue,
     Process,
     QueueManagerDefinition,
@@ -23,6 +24,7 @@ from trigmon.mq.attributes import (
 )
 from trigmon.mq.enums import ObjectType, Recover, TriggerType
 from trigmon.mq.run import Run
+from trigmon.rules.model.authority import AuthorityRecords
 from trigmon.rules.model.group_members import Group
 from trigmon.rules.model.handles import ConnectionFacts, HandleFacts, Transmission, UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
@@ -125,6 +127,17 @@ class World(msgspec.Struct, frozen=True):
     held_queues: frozenset[str] = frozenset()  # those for which runs are held
     schedules: tuple[Schedule, ...] = ()
     watches: tuple[Watch, ...] = ()
+    authority: tuple[AuthorityRecord, ...] = ()
+
+
+class Common(NamedTuple):
+    """What is the same for every call until a definition changes."""
+
+    group: str  # the queue-sharing group, if any
+    records: AuthorityRecords | None  # None where there is no authority record
+
+
+COMMON = Common("", None)
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -147,9 +160,19 @@ class Facts(msgspec.Struct, frozen=True):
     serving: Serving | None = None  # the run that the connection's program is
     connected: int = 0  # how many connections that run has; in RunFacts, the run asked for
     reservation: Reservation | None = None  # the one asked for
-    group: str = ""  # the queue-sharing group, if any
+    common: Common = COMMON
     judged: QueueFacts | None = None  # how a shared queue stood when this member last judged it
     is_ambiguous: bool = False  # the name is that of a shared queue and of one of its own
+
+    @property
+    def group(self) -> str:
+        """The queue-sharing group; blank where the queue manager is in none."""
+        return self.common.group
+
+    @property
+    def records(self) -> AuthorityRecords | None:
+        """The authority records, None where there is none."""
+        return self.common.records
 
 
 class WideFacts(Facts, frozen=True):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from trigmon.mq.calls import LostServer, WatchState
 from trigmon.mq.explanation import Looked
+from trigmon.rules.model.authority import User
 
 
 class Backup(Protocol):
@@ -98,4 +99,5 @@ class ManagerState(msgspec.Struct, frozen=True):
     reports: Reports  # of the connections, and of the one that calls
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
     oldest_put_ms: Callable[[str], int]  # of a queue: when its oldest message was put, 0 for none
+    known_user: Callable[[str, Sequence[str]], User]  # a user by name, with the groups that the caller knows
     figures: Callable[[], dict[str, Any]]  # what was counted since the start (trigmon.qmgr.counters)

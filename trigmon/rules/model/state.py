@@ -19,6 +19,7 @@ from trigmon.mq.attributes import (
     QUEUE_KINDS,
     AliasQueue,
     AnyDefinition,
+    AuthorityRecord,
     LocalQueue,
     ModelQueue,
     Process,
@@ -30,8 +31,10 @@ from trigmon.mq.attributes import (
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model import changes as c
+from trigmon.rules.model.authority import AuthorityRecords
 from trigmon.rules.model.facts import (
     WIDE,
+    Common,
     Facts,
     Meant,
     Neighbour,
@@ -39,7 +42,6 @@ from trigmon.rules.model.facts import (
     RunWants,
     Wants,
     WideFacts,
-    World,
     WorldWants,
     recovers_all,
 )
@@ -48,6 +50,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Cause, Line, Paused, Serving
 from trigmon.rules.model.transitions import FOLLOW
+from trigmon.rules.model.world import world_of
 
 _GONE = object()
 
@@ -64,6 +67,7 @@ class Standing:
         self.processes: dict[str, Process] = {}
         self.schedules: dict[str, Schedule] = {}
         self.watches: dict[str, Watch] = {}
+        self.authority: dict[str, AuthorityRecord] = {}
         self.handles: dict[int, HandleFacts] = {}
         self.connections: dict[int, ConnectionFacts] = {}
         self.units: dict[int, UnitFacts] = {}
@@ -85,6 +89,8 @@ class Standing:
         self.serving: dict[str, list[str]] | None = None
         # How many dynamic queues each user has made that are there; None when that has to be counted anew.
         self.dynamic: Counter[str] | None = None
+        # None when an authority record has changed since it was made.
+        self._common: Common | None = None
 
     # -- taking back ------------------------------------------------------------------------------------
 
@@ -96,6 +102,8 @@ class Standing:
         """Puts everything back to the last mark."""
         self.serving = self.dynamic = None
         for table, key, before in reversed(self._notes):
+            if table is self.authority:
+                self._common = None
             if before is _GONE:
                 del table[key]
             else:
@@ -109,6 +117,8 @@ class Standing:
 
     def drop(self, table: dict[Any, Any], key: Hashable) -> None:
         """Takes a key out of one of the tables."""
+        if table is self.authority:
+            self._common = None
         self._notes.append((table, key, table[key]))
         del table[key]
 
@@ -155,7 +165,7 @@ class Standing:
             serving=self.running.get(connection.run_id) if connection.run_id else None,
             connected=self.connected.get(connection.run_id, 0) if connection.run_id else 0,
             reservation=reservation,
-            group=self.group,
+            common=self._common if self._common is not None else self._made_common(),
             judged=self.judged.get(queue.definition.name) if is_shared and queue is not None else None,
             is_ambiguous=bool(self.ambiguous) and not self.ambiguous.isdisjoint((wants.object_name, name)),
         )
@@ -176,6 +186,10 @@ class Standing:
             queue = self.queues.get(name)
             meant = Meant(name, queue, alias, target_exists=queue is None and self._leads_on(name))
         return self._meant_remotely(meant, self.remotes.get(name))
+
+    def _made_common(self) -> Common:
+        self._common = Common(self.group, AuthorityRecords(self.authority.values()) if self.authority else None)
+        return self._common
 
     def _leads_on(self, name: str) -> bool:
         """Returns whether an alias or a model queue has this name, which an alias cannot lead to."""
@@ -213,7 +227,7 @@ class Standing:
             # An alias is inquired of and set itself, whatever it was opened for besides.
             object_type, name = facts.handle.object_type, facts.handle.object_name
         is_of_all = isinstance(wants, WorldWants)
-        more: dict[str, Any] = {"world": self.world()} if is_of_all else {}
+        more: dict[str, Any] = {"world": world_of(self)} if is_of_all else {}
         return replace(
             WIDE[type(wants)](*astuple(facts), **more),
             named=self.definition(object_type, name) if object_type is not None else None,
@@ -349,27 +363,6 @@ class Standing:
         name = queue.definition.name if queue is not None else ""
         return tuple(reservation for reservation in self.reservations.values() if reservation.q_name == name)
 
-    def world(self) -> World:
-        """Returns every object and handle, for the verbs that list."""
-        held: Counter[str] = Counter()
-        for (initiation_q, _, _), count in self.held.items():
-            held[initiation_q] += count
-        return World(
-            tuple(self.queues.values()),
-            tuple(self.aliases.values()),
-            tuple(self.processes.values()),
-            tuple(self.handles.values()),
-            tuple(self.connections.values()),
-            tuple(self.units.values()),
-            tuple(self.remotes.values()),
-            tuple(self.models.values()),
-            tuple(self.reservations.values()),
-            dict(held),
-            frozenset(q_name for (_, _, q_name), count in self.held.items() if count),
-            tuple(self.schedules.values()),
-            tuple(self.watches.values()),
-        )
-
     # -- changing -------------------------------------------------------------------------------------------
 
     def follow(self, change: c.AnyChange) -> None:
@@ -379,6 +372,8 @@ class Standing:
     def define(self, definition: AnyDefinition, write: Callable[[dict[Any, Any], str, Any], None] = setitem) -> None:
         """Writes any definition but a local queue's into its table; a store that starts needs no undo of it."""
         table = self.tables()[OBJECT_TYPES[type(definition)]]
+        if table is self.authority:
+            self._common = None
         write(table, "" if table is self.q_mgr else definition.name, definition)
 
     def tables(self) -> dict[ObjectType, dict[str, Any]]:
@@ -391,5 +386,6 @@ class Standing:
             ObjectType.PROCESS: self.processes,
             ObjectType.SCHEDULE: self.schedules,
             ObjectType.WATCH: self.watches,
+            ObjectType.AUTHREC: self.authority,
             ObjectType.QMGR: self.q_mgr,
         }

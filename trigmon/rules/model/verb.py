@@ -1,4 +1,4 @@
-"""The row of a verb: the facts that a call needs, the messages it selects, its decision and its authority."""
+"""The row of a verb: the facts that a call needs, the messages it selects, and its decision."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ class Verb(msgspec.Struct, frozen=True):
     fired_by: Callable[[Any], tuple[str, str]] | None = None  # the queue and the occasion whose last verdict it wants
     put_unit: Callable[[Any], int] | None = None  # the unit of work that a refused put is noted in; 0 for none
     is_wide: bool = False  # it asks for more than a message's neighbourhood
-    is_administrative: bool = False  # for administrators only
-    is_monitors: bool = False  # for them and for trigger monitors, which run programs by what the ledger says
     needs_space: bool = False  # it adds messages that a client or the manager may leave off
     can_wait: bool = False  # it has a wait: it is parked where its reply may wait
     ends_wait: bool = False  # it ends the wait of its connection

@@ -24,6 +24,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Counted, Done
+from trigmon.mq.rights import read_record_name
 from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import AnyChange, DropDefinition, RemoveMessage, SetDefinition, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
@@ -35,6 +36,7 @@ from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.resolve_name import object_type_of
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection
 from trigmon.rules.objects.alter import altered
+from trigmon.rules.objects.authority_records import check_named
 from trigmon.rules.objects.sharing_scope import check_altered, check_defined, check_meant, disposition
 from trigmon.rules.objects.timed_objects import TIMING, check_schedule, check_watch, copied, timed
 from trigmon.rules.runs.check_program import check_process
@@ -62,7 +64,9 @@ def decide_define(call: Define, facts: WorldFacts, found: Found | None, now: int
     where = f"{object_type.name}({call.name})"
     if object_type is ObjectType.QMGR:
         raise ObjectTypeError("the queue manager exists already; ALTER QMGR changes it")
-    if not is_object_name(call.name):
+    if object_type is ObjectType.AUTHREC:
+        read_record_name(call.name)
+    elif not is_object_name(call.name):
         raise ObjectNameError(f"{where}: 1 to 48 of the characters A-Z a-z 0-9 . / _ %")
     values = read_attributes(object_type, call.name, call.attributes)
     check_defined(where, values, facts.named, facts)
@@ -85,6 +89,7 @@ def decide_define(call: Define, facts: WorldFacts, found: Found | None, now: int
         definition = timed(definition, now)
     if object_type in _CHECKS:
         _CHECKS[object_type](definition, ATTRIBUTES[object_type])
+    check_named(definition, existing, facts)
     return _set(facts, object_type, definition, now, ids)
 
 
@@ -106,6 +111,7 @@ def decide_alter(call: Alter, facts: WorldFacts, found: Found | None, now: int, 
     values = read_attributes(object_type, call.name, call.attributes)
     definition = _meant(object_type, call.name, values.get("qsg_disp") is QsgDisp.GROUP, facts)
     changed = with_values(object_type, definition, values, now)
+    check_named(changed, definition, facts)
     return _set(facts, object_type, changed, now, ids)
 
 

@@ -31,7 +31,6 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Done, Values
-from trigmon.rules.model.access import check_may_set
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, Neighbour, WideFacts
@@ -119,7 +118,6 @@ def decide_set(call: Set, facts: WideFacts, found: Found | None, now: int, ids: 
     definition = facts.named
     if not isinstance(definition, LocalQueue | AliasQueue | RemoteQueue):
         raise HobjError(f"handle {call.handle}")
-    check_may_set(definition.name, facts.connection)
     _check_count(len(call.attributes))
     kind = OBJECT_TYPES[type(definition)]
     values = dict(_settable(kind, name, value, definition.name) for name, value in call.attributes.items())

@@ -25,7 +25,7 @@ from trigmon.mq.errors import (
 from trigmon.mq.names import is_object_name
 from trigmon.mq.replies import Opened
 from trigmon.rules.messages.context import check_opened
-from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_set, check_may_use
+from trigmon.rules.model.access import check_dynamic_queues, check_handles, check_may_use
 from trigmon.rules.model.changes import AnyChange, SetDefinition
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import WideFacts
@@ -57,8 +57,6 @@ def decide_open(call: Open, facts: WideFacts, found: Found | None, now: int, ids
     if options & ~KNOWN_OPTIONS or not options & _ANY or inputs & (inputs - 1):
         raise OptionsError(f"open options {options:#x}: one way of input at most, and at least one use")
     check_opened(options, facts)
-    if options & OpenOption.SET.value:
-        check_may_set(call.object_name, facts.connection)
     if call.object_type == "queue":
         return _open_queue(call, options, facts, found, now, ids)
     object_type = object_type_of(call.object_type)

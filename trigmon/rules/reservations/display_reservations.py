@@ -9,6 +9,7 @@ from typing import Any
 from trigmon.mq.calls import Reservations
 from trigmon.mq.names import matches
 from trigmon.mq.replies import Listing
+from trigmon.rules.call_rights import may_see_queue
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.reservation import Reservation
@@ -22,7 +23,8 @@ def decide_reservations(call: Reservations, facts: WorldFacts, found: Found | No
     """Lists those of which anything is left, by number, a page of them. ``own``: those of the user who asks."""
     limit = max(1, min(call.limit, MOST_ROWS))
     behind = sorted((r for r in facts.world.reservations if r.number > call.after), key=lambda r: r.number)
-    of = list(islice((r for r in behind if r.left and matches(r.q_name, call.q_name)), limit + 1))
+    seen = (r for r in behind if r.left and matches(r.q_name, call.q_name) and may_see_queue(r.q_name, facts))
+    of = list(islice(seen, limit + 1))
     page = of[:limit]
     owned = [{**row, "own": r.user in (None, facts.connection.user)} for r, row in zip(page, rows(page), strict=True)]
     return Decision(Listing(rows=owned, more=len(of) > limit))
