@@ -9,6 +9,7 @@ from __future__ import annotations
 EVENT_NAMES = {
     # the daemon
     "ready": "ready",
+    "the audit file cannot be written": "audit_failed",
     "stopping": "stopping",
     "stopped": "stopped",
     "standing by": "standing_by",

@@ -56,6 +56,7 @@ class ServerSettings(Section):
     administrators: list[User]
     monitors: list[User]
     setters: list[User]
+    audit_file: str | None
     watches: bool
     tcp: Address | None
     max_connections: Annotated[int, Field(ge=1, le=100_000)]

@@ -21,7 +21,7 @@ PROMISED = {
     *("status", "top", "web", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "export", "config", "completion"),
     *("backup", "restore", "check", "metrics", "notify", "dump", "load", "help", "tls"),
-    *("grant", "revoke", "rights"),
+    *("grant", "revoke", "rights", "audit"),
 }
 
 

@@ -166,3 +166,16 @@ def test_ten_thousand_names_are_not_all_remembered():
     for number in range(10_000):
         assert has_right(PUT_ORDERS._replace(name=f"Q{number}"), ALICE, given)
     assert len(given._remembered) <= 1024
+
+
+def test_what_was_found_once_for_one_user_holds_for_no_other_with_other_rights_in_the_settings():
+    given = records(("queue Q user bob", "put"))
+    monitor, alice = UserFacts("alice", is_monitor=True), UserFacts("alice")
+    need = Need(Right.PUT, "queue", "Q")
+    check_right(need, monitor, given)
+    with pytest.raises(NotAuthorized):
+        check_right(need, alice, given)
+    for _ in range(2):
+        check_right(need, UserFacts("bob"), given)
+        with pytest.raises(NotAuthorized):
+            check_right(need._replace(right=Right.GET), UserFacts("bob"), given)

@@ -50,6 +50,7 @@ COMMANDS = {
     "grant": "trigmon.cli.rights:grant",
     "revoke": "trigmon.cli.rights:revoke",
     "rights": "trigmon.cli.rights:rights",
+    "audit": "trigmon.cli.audit:audit",
     "tls": "trigmon.cli.tls:tls",
     "config": "trigmon.cli.config:config",
     "help": "trigmon.cli.help:help_",

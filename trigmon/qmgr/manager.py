@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from trigmon.mq.attributes import Definition
 from trigmon.mq.calls import Call, LostConnection
 from trigmon.mq.errors import MQError, NotAuthorized, StorageMediumFull
 from trigmon.mq.reasons import Reason
@@ -25,13 +26,13 @@ from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.housekeeping import KEEPS_ALL, Housekeeping, Retention
 from trigmon.qmgr.ids import Counter
-from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEnded, Telling
+from trigmon.qmgr.manager_events import CallFailed, NotAuthorizedCall, SessionEnded, Telling, act_of
 from trigmon.qmgr.moved_queues import MovedQueues
 from trigmon.qmgr.oldest_messages import OldestMessages
 from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session, SessionReports
 from trigmon.qmgr.waiters import ANY, Waiters
-from trigmon.rules.call_rights import check_call
+from trigmon.rules.call_rights import ACTS, check_call
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.authority import User, UserFacts
@@ -82,6 +83,7 @@ class QueueManager:
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
         self._noted: list[Decision] = []
+        self._named: Definition | None = None  # what the call that is performed names, as it was before
         # Waits that ended when a call entered the group.
         self._late: list[Answer] = []
         self._looks = Looks()
@@ -229,6 +231,8 @@ class QueueManager:
             self._store.undo()
             self._telling.tell(CallFailed(session, call, error))
             return Refused(reason=int(Reason.UNEXPECTED_ERROR), about=f"{type(error).__name__}; see the log")
+        if type(call) in ACTS and session.identity is not ITSELF:
+            self._notes.events.append(act_of(session, call, reply, self._named, self._noted))
         for decision in self._noted:
             self._notes.note(decision, now)
             if decision.judged or decision.events:
@@ -274,6 +278,8 @@ class QueueManager:
             facts = self._store.facts(wants, verb.is_wide)
             if not depth:
                 check_call(call, facts)
+                if verb.is_wide:
+                    self._named = getattr(facts, "named", None)
             if verb.fired_by is not None:
                 facts = replace(facts, fired=self._looks.fired(*verb.fired_by(wants)))
             selection = verb.look_for(call, facts, now) if verb.look_for is not None else None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
 
-from trigmon.mq.calls import Call
+from trigmon.mq.attributes import Definition
+from trigmon.mq.calls import Call, Delete
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
+from trigmon.mq.replies import Reply
 from trigmon.qmgr.sessions import Session
+from trigmon.rules.model.changes import SetDefinition
+from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import (
     EventMessageDropped,
     MessageDropped,
@@ -21,6 +26,7 @@ from trigmon.rules.model.events import (
     TriggerFired,
     TriggerMessageDropped,
 )
+from trigmon.rules.model.group_changes import SetGroupDefinition
 
 
 class TriggerMessageAvailable(msgspec.Struct, frozen=True):
@@ -62,6 +68,17 @@ class NotAuthorizedCall(msgspec.Struct, frozen=True):
     error: MQError
 
 
+class AdministrativeAct(msgspec.Struct, frozen=True):
+    """A call changed objects, rights or what is started: its definition before and after, where it has one."""
+
+    name: ClassVar[str] = "administrative_act"
+    session: Session
+    call: Call
+    reply: Reply
+    before: Definition | None = None
+    after: Definition | None = None
+
+
 class CallFailed(msgspec.Struct, frozen=True):
     """A bug: the call was undone and answered 2195; its connection should be closed."""
 
@@ -94,9 +111,21 @@ Event = (
     | SharedQueuesUnjudged
     | SharedQueuesJudged
     | NotAuthorizedCall
+    | AdministrativeAct
     | CallFailed
     | SessionEnded
 )
+
+
+def act_of(
+    session: Session, call: Call, reply: Reply, named: Definition | None, decisions: Sequence[Decision]
+) -> AdministrativeAct:
+    """Returns the act that a call was; ``named`` is what it names, as it was before the decisions on it."""
+    written = (change for decision in decisions for change in decision.changes)
+    definitions = (c.definition for c in written if isinstance(c, SetDefinition | SetGroupDefinition))
+    after = next(definitions, None)
+    is_of_object = after is not None or isinstance(call, Delete)
+    return AdministrativeAct(session, call, reply, named if is_of_object else None, after)
 
 
 class Telling:

@@ -30,6 +30,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     monitor: bool = False
     setter: bool = False
     groups: tuple[str, ...] = ()
+    address: str = ""  # host and port of a client by TCP or TLS
     max_handles: int = 0
     max_dynamic_queues: int = 0
     max_reservations: int = 0

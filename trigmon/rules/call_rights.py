@@ -257,9 +257,21 @@ RIGHTS: dict[type[calls.Call], Needs] = {
 }
 
 
+ACTS = frozenset(
+    (
+        *(calls.Define, calls.Alter, calls.Delete, calls.Clear, calls.Move, calls.Set, calls.SetAuthority),
+        *(calls.RetryDeadLetters, calls.DiscardDeadLetters, calls.Refresh, calls.ResetQueueStatistics),
+        *(calls.Pause, calls.Resume, calls.RunSchedule, calls.CancelRun, calls.RetryRun),
+        *(calls.EndConnection, calls.BeginBackup),
+    )
+)
+"""The calls that are recorded for the audit when they have changed something, or have handed out everything."""
+
+
 def check_call(call: calls.Call, facts: Facts) -> None:
     """Raises NotAuthorized (2035) where the user of a call lacks a right that it needs."""
-    if facts.connection.is_administrator:
+    connection = facts.connection
+    if connection.is_administrator:
         return
     for need in RIGHTS[type(call)](call, facts):
-        check_right(need, facts.connection, facts.records, type(call).__name__.lower())
+        check_right(need, connection, facts.records, type(call).__name__.lower())

@@ -175,6 +175,7 @@ class Clients:
             monitor=peer.monitor,
             setter=peer.setter,
             groups=peer.groups,
+            address=peer.address,
             max_handles=0 if peer.administrator else self._shares.handles,
             max_dynamic_queues=0 if peer.administrator else self._shares.dynamic_queues,
             max_reservations=0 if peer.administrator else self._shares.reservations,

@@ -84,7 +84,7 @@ class Daemon:
         self._unix: UnixListener | None = None
         self._off_wall_ms = 0
         self._open_to_all: list[str] = []
-        event_log = Logged(self._log, lambda session: self._turns.session_failed(session))
+        event_log = Logged(self._log, lambda session: self._turns.session_failed(session), server.audit_file)
         self._setup = QueueManagerSetup(settings, self._service, self._log, event_log, accept_loss=accept_loss)
         self._worker: Worker
         self._stopped: asyncio.Future[bool]

@@ -6,18 +6,21 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from trigmon.audit import Link
 from trigmon.log import Seldom
 from trigmon.qmgr import manager_events as events
 from trigmon.qmgr.manager_events import Event, Telling
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.model import events as decided
+from trigmon.server.audit_log import AuditLog, act_fields, denial_fields
 
 
 class Logged(Telling):
     """Logs what an operator asks about afterwards. ``on_failed`` is called with sessions that met a bug."""
 
-    def __init__(self, log: Any, on_failed: Callable[[Session], None]) -> None:
+    def __init__(self, log: Any, on_failed: Callable[[Session], None], audit_file: str | None = None) -> None:
         self.log = log
+        self.audit = AuditLog(audit_file, log)
         self.ten_a_second = Seldom(log, times=10)
         self.once_a_minute = Seldom(log, interval_s=60)
         self.on_failed = on_failed
@@ -122,17 +125,19 @@ def _shared_queues_judged(to: Logged, event: events.SharedQueuesJudged) -> None:
 
 def _not_authorized(to: Logged, event: events.NotAuthorizedCall) -> None:
     """Logs every denial, up to ten a second."""
-    identity = event.session.identity
-    to.ten_a_second.warning(
-        "not authorized",
-        event_name=event.name,
-        call=type(event.call).__name__,
-        about=event.error.about,
-        user=identity.user or "nobody (TCP)",
-        uid=identity.uid,
-        pid=identity.pid,
-        application=identity.application,
-    )
+    fields = denial_fields(event)
+    to.ten_a_second.warning("not authorized", **fields, **_place(to.audit.write_denial(fields)))
+
+
+def _administrative_act(to: Logged, event: events.AdministrativeAct) -> None:
+    """Logs what was changed, by which user, from where, and how it was before."""
+    fields = act_fields(event)
+    to.log.info("an administrative act", **fields, **_place(to.audit.write(fields)))
+
+
+def _place(place: Link | None) -> dict[str, Any]:
+    """Returns where the audit file has it: lines that go missing at its end are missed by this."""
+    return {} if place is None else {"audit_number": place.number, "audit_hash": place.hash}
 
 
 def _call_failed(to: Logged, event: events.CallFailed) -> None:
@@ -169,6 +174,7 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     events.SharedQueuesUnjudged: _shared_queues_unjudged,
     events.SharedQueuesJudged: _shared_queues_judged,
     events.NotAuthorizedCall: _not_authorized,
+    events.AdministrativeAct: _administrative_act,
     events.CallFailed: _call_failed,
     events.SessionEnded: _session_ended,
 }

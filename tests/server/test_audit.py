@@ -1,0 +1,183 @@
+"""Denials and administrative acts: in the log by stable names, and in a file whose chain shows every change."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import trigmon
+from tests.daemons import define
+from tests.strangers import as_user
+from trigmon.audit import FIRST, AuditError, AuditFile, chained, verify
+from trigmon.mq import calls
+from trigmon.mq.calls import Alter, Clear, Delete, Pause, Put, Set, SetAuthority
+from trigmon.mq.replies import Values
+from trigmon.mq.rights import ADMIN, Right
+from trigmon.rules.call_rights import ACTS
+from trigmon.server.audit_log import DENIALS_A_SECOND, without_secrets
+
+ALICE = 5001
+READS = {calls.DeadLetters, calls.ReadBackup, calls.EndBackup, calls.ReportWatches}
+"""Administrators' calls that change nothing of anybody's: they read, or a service of the daemon's makes them."""
+
+
+@pytest.fixture
+def one(passable, tmp_path):
+    return passable(settings={"server.socket_mode": "0666", "server.audit_file": tmp_path / "audit.jsonl"})
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_acts_are_recorded_with_who_from_where_what_before_and_after(one, tmp_path):
+    with one.connect(application="audited") as qm:
+        define(qm, "Q", description="first")
+        qm.call(Alter(object_type="QLOCAL", name="Q", attributes={"description": "second", "max_q_depth": 7}))
+        handle = qm.open("Q", "set").handle
+        qm.call(Set(handle=handle, attributes={"trigger_data": "x"}))
+        qm.call(Put(q_name="Q", data=b"not in any record"))
+        qm.call(calls.Close(handle=handle))
+        qm.call(Clear(q_name="Q"))
+        qm.ask(SetAuthority(name="queue Q user bob", add=["put"]), Values)
+        qm.ask(SetAuthority(name="queue Q user bob", add=["get"]), Values)
+        qm.call(Pause(what="everything", reason="upkeep"))
+        qm.call(Delete(object_type="QLOCAL", name="Q"))
+    acts = one.events("an administrative act")
+    assert {act["event_name"] for act in acts} == {"administrative_act"}
+    assert [act["call"] for act in acts] == [
+        *("Define", "Alter", "Set", "Clear", "SetAuthority", "SetAuthority", "Pause", "Delete"),
+    ]
+    made, altered, was_set, cleared, granted, more, paused, gone = acts
+    for act in acts:
+        assert (act["user"], act["uid"], act["application"]) == ("root", 0, "audited")
+        assert act["pid"] == os.getpid()
+    assert (made["name"], made["before"], made["after"]) == ("Q", {}, {"description": "first"})
+    assert altered["before"] == {"description": "first", "max_q_depth": 5000}
+    assert altered["after"] == {"description": "second", "max_q_depth": 7}
+    assert (was_set["before"], was_set["after"]) == ({"trigger_data": ""}, {"trigger_data": "x"})
+    assert (cleared["q_name"], cleared["count"]) == ("Q", 1)
+    assert (granted["before"], granted["after"]) == ({}, {"authorities": "put"})
+    assert (more["before"], more["after"]) == ({"authorities": "put"}, {"authorities": "put,get"})
+    assert (paused["what"], paused["reason"]) == ("everything", "upkeep")
+    assert gone["before"]["description"] == "second"
+    assert gone["after"] == {}
+    recorded = lines(tmp_path / "audit.jsonl")
+    assert [(line["number"], line["hash"]) for line in recorded] == [
+        (act["audit_number"], act["audit_hash"]) for act in acts
+    ]
+    assert "not in any record" not in (tmp_path / "audit.jsonl").read_text()
+    assert (tmp_path / "audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_refused_act_is_a_denial_and_nothing_else(one, tmp_path):
+    def work():
+        with one.connect() as qm:
+            for _ in range(3):
+                with pytest.raises(trigmon.NotAuthorized):
+                    define(qm, "MINE")
+
+    as_user(ALICE, work)
+    denials = one.events("not authorized")
+    assert [(denial["event_name"], denial["call"], denial["uid"]) for denial in denials] == [
+        ("not_authorized", "Define", ALICE)
+    ] * 3
+    assert [line["event_name"] for line in lines(tmp_path / "audit.jsonl")] == ["not_authorized"] * 3
+    assert one.events("an administrative act") == []
+
+
+def test_a_client_that_is_denied_in_a_loop_does_not_fill_the_file(one, tmp_path):
+    def work():
+        with one.connect() as qm:
+            for _ in range(500):
+                with pytest.raises(trigmon.NotAuthorized):
+                    qm.call(Clear(q_name="Q"))
+
+    as_user(ALICE, work)
+    with one.connect() as qm:
+        define(qm, "Q")
+    recorded = lines(tmp_path / "audit.jsonl")
+    assert DENIALS_A_SECOND <= len(recorded) < 200
+    assert verify([tmp_path / "audit.jsonl"])[0] == len(recorded)
+
+
+def test_the_chain_goes_on_behind_a_kill_a_torn_line_and_a_rotation(one, tmp_path):
+    path, rotated = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.1"
+    with one.connect() as qm:
+        define(qm, "A")
+    one.kill()
+    with path.open("ab") as file:
+        file.write(b'{"number":2,"torn')
+    one.start()
+    with one.connect() as qm:
+        define(qm, "B")
+        path.rename(rotated)
+        define(qm, "C")
+    assert [line["name"] for file in (rotated, path) for line in lines(file)] == ["A", "B", "C"]
+    done = one.trigmon("audit", "verify", str(rotated), str(path), "--output", "json")
+    assert done.returncode == 0, done.stderr
+    (last,) = lines(path)
+    assert json.loads(done.stdout) == {"lines": 3, "number": 3, "hash": last["hash"]}
+    broken = one.trigmon("audit", "verify", str(path), str(rotated))
+    assert (broken.returncode, broken.stderr) == (1, f"trigmon: {rotated}:1: line 1 does not follow line 3\n")
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = AuditFile(tmp_path / "audit")
+    for number in range(5):
+        file.append({"event_name": "administrative_act", "name": f"Q{number}"})
+    file.close()
+    return tmp_path / "audit"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: [*rows[:2], rows[2].replace(b"Q2", b"Q9"), *rows[3:]],
+        lambda rows: [*rows[:2], *rows[3:]],
+        lambda rows: [rows[0], rows[2], rows[1], *rows[3:]],
+        lambda rows: [*rows[:3], rows[2], *rows[3:]],
+        lambda rows: [*rows[:2], b"{}\n", *rows[2:]],
+        lambda rows: [*rows[:4], rows[4][:-1]],
+        lambda rows: [*rows[:2], rows[2].replace(b'"number":3', b'"number":4'), *rows[3:]],
+        lambda rows: [*rows[:2], chained({"event_name": "x"}, FIRST)[0], *rows[3:]],
+    ],
+    ids=["changed", "taken out", "moved", "twice", "no record", "torn", "another number", "put in"],
+)
+def test_every_change_breaks_the_chain(path, change):
+    assert verify([path])[0] == 5
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(change(rows)))
+    with pytest.raises(AuditError):
+        verify([path])
+
+
+def test_a_file_that_cannot_be_written_is_told_and_stops_nothing(passable, tmp_path):
+    one = passable(settings={"server.audit_file": tmp_path})
+    with one.connect() as qm:
+        define(qm, "Q")
+    (told,) = one.events("the audit file cannot be written")
+    assert told["event_name"] == "audit_failed"
+    assert len(one.events("an administrative act")) == 1
+
+
+def test_secrets_are_in_no_record():
+    assert (
+        without_secrets("spark.ssl.keyPassword=hunter2 --token: abc x=1")
+        == "spark.ssl.keyPassword=*** --token: *** x=1"
+    )
+    assert without_secrets("postgres://u:hunter2@h/db") == "postgres://u:***@h/db"
+    assert without_secrets(7) == 7
+
+
+def test_every_call_that_needs_a_right_to_administer_is_an_act_or_a_read():
+    from tests.server.test_call_rights import NEEDED
+
+    words = {str(right.name) for right in ADMIN & ~Right.DSP} | {"administrators"}
+    for kind in calls.AnyCall.__args__:
+        needs = NEEDED.get(kind.__struct_config__.tag, "")
+        is_administrative = any(word in needs for word in words)
+        assert (kind in ACTS or kind in READS) == (is_administrative or kind is Set), kind
