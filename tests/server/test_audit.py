@@ -155,12 +155,12 @@ def test_every_change_breaks_the_chain(path, change):
         verify([path])
 
 
-def test_a_file_that_cannot_be_written_is_told_and_stops_nothing(passable, tmp_path):
+def test_a_file_that_cannot_be_written_is_an_event_and_stops_nothing(passable, tmp_path):
     one = passable(settings={"server.audit_file": tmp_path})
     with one.connect() as qm:
         define(qm, "Q")
-    (told,) = one.events("the audit file cannot be written")
-    assert told["event_name"] == "audit_failed"
+    (failed,) = one.events("the audit file cannot be written")
+    assert failed["event_name"] == "audit_failed"
     assert len(one.events("an administrative act")) == 1
 
 

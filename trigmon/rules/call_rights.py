@@ -200,6 +200,8 @@ RIGHTS: dict[type[calls.Call], Needs] = {
     calls.PutMany: _put,
     calls.Get: _nothing,
     calls.GetMany: _get_many,
+    calls.BrowseMany: _nothing,
+    calls.PlanBrowse: _nothing,
     calls.Inquire: _nothing,
     calls.Set: _nothing,
     calls.Commit: _nothing,
