@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import MapType, StringType
 
 from trigmon.spark import schema_of_queue
 
@@ -65,7 +66,7 @@ def main(address: str, queue: str, directory: str, remote: str = "") -> None:
         rows.write.format("trigmon").options(address=address, format="json").mode("append").save(to)
     schema = schema_of_queue(spark, queue, 10, qmgr=address)
     said["schema of texts"] = schema.simpleString()
-    back = read(format="json").schema(schema.add("mq_headers", "map<string,string>")).load(queue)
+    back = read(format="json").schema(schema.add("mq_headers", MapType(StringType(), StringType()))).load(queue)
     said["objects"] = sorted([row.id, row.mq_headers] for row in back.collect() if row.mq_headers or row.id == 2)
     Path(directory, "said.json").write_text(json.dumps(said))
 

@@ -60,4 +60,4 @@ def test_a_reader_a_writer_a_stream_headers_and_a_schema_are_the_same(qm, q_name
     assert "there is no option maxrow: is maxRows meant?" in first_line("typing error")
     for what in ("no queue", "no queue to write"):
         assert "(2085): NO.SUCH.QUEUE: the queue manager has no such queue; DEFINE QLOCAL" in first_line(what)
-    assert "nothing answers at /no: no such file or directory; start the queue manager" in first_line("nobody there")
+    assert "nothing answers at /none: no such file or directory; start the queue manager" in first_line("nobody there")

@@ -1,4 +1,4 @@
-"""Errors while Spark plans, said in one line: what is wrong with which object, and what helps."""
+"""Errors while Spark plans, in one line: what is wrong with which object, and what helps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from trigmon.mq.errors import MQError, QMgrNotAvailable, UnknownObjectName
 
 _HIDE = "SPARK_HIDE_TRACEBACK"
+_START = "start the queue manager (trigmon run), or name another by the option address or qmgr"
 
 
 @contextmanager
@@ -27,8 +28,6 @@ def one_line(queue: str = "") -> Iterator[None]:
                 f"{queue}: the queue manager has no such queue; DEFINE QLOCAL({queue}) makes it, "
                 "DISPLAY QUEUE(*) lists those that it has"
             ) from None
-        if isinstance(error, QMgrNotAvailable):
-            raise QMgrNotAvailable(
-                f"{error.about}; start the queue manager (trigmon run), or name another by the option address or qmgr"
-            ) from None
+        if isinstance(error, QMgrNotAvailable) and _START not in error.about:  # blocks of this kind may be nested
+            raise QMgrNotAvailable(f"{error.about}; {_START}") from None
         raise
