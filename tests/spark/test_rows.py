@@ -7,6 +7,7 @@ import pytest
 
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.replies import WasGot
+from trigmon.mq.rfh2 import with_properties, without_properties
 from trigmon.spark import arrow_rows, options
 from trigmon.spark.arrow_rows import COLUMNS, UnfitRowError
 from trigmon.spark.reader import stretches
@@ -98,3 +99,44 @@ def test_options_are_read_in_any_case_and_the_address_is_one_that_every_worker_u
 def test_an_option_that_cannot_be_meant_is_refused(given):
     with pytest.raises(options.OptionError):
         options.read({"address": "unix:/x"} | given)
+
+
+HEADERS = ("headers", arrow_rows.NAMED["headers"][0])
+
+
+def with_header(data=b"body", **properties):
+    named = {f"usr.{name}": value for name, value in properties.items()}
+    descriptor, headed = with_properties(MessageDescriptor(format="MQSTR", coded_char_set_id=1208), data, named)
+    return WasGot(descriptor=descriptor, data=headed, data_length=len(headed))
+
+
+def test_headers_are_parted_from_the_data_where_they_are_asked_for_and_else_left_there():
+    messages = [with_header(color="red", none=None), got(b"plain"), got(b"torn", format="MQHRF2")]
+    schema = pa.schema([HEADERS, *(RAW.field(name) for name in ("data", "format", "coded_char_set_id"))])
+    rows = arrow_rows.to_batch(messages, [0, 1, 2], schema).to_pylist()
+    assert [dict(row["headers"]) for row in rows] == [{"usr.color": "red", "usr.none": None}, {}, {}]
+    assert [(row["data"], row["format"]) for row in rows] == [(b"body", "MQSTR"), (b"plain", ""), (b"torn", "MQHRF2")]
+    assert rows[0]["coded_char_set_id"] == 1208
+    without = arrow_rows.to_batch(messages[:1], [0], pa.schema([RAW.field("data"), RAW.field("format")])).to_pylist()
+    assert without == [{"data": messages[0].data, "format": "MQHRF2"}]
+
+
+def test_json_is_read_behind_the_headers_where_they_are_asked_for():
+    message = with_header(b'{"id": 7}', color="red")
+    schema = pa.schema([("id", pa.int64()), ("mq_headers", HEADERS[1])])
+    assert arrow_rows.from_json([message], [0], schema).to_pylist() == [{"id": 7, "mq_headers": [("usr.color", "red")]}]
+    with pytest.raises(UnfitRowError, match="no JSON object"):
+        arrow_rows.from_json([message], [0], schema.remove(1))
+
+
+def test_a_column_of_headers_makes_a_header_and_no_headers_none():
+    headers = pa.array([[("color", "red"), ("mcd.Msd", "jms_text")], [], None], HEADERS[1])
+    batch = pa.RecordBatch.from_arrays([pa.array(["a", "b", "c"]), headers], ["data", "headers"])
+    (first, data), *others = arrow_rows.to_puts(batch)
+    assert first.format == "MQHRF2"
+    inner, body, properties = without_properties(first, data)
+    assert (inner.format, body, properties) == ("MQSTR", b"a", {"usr.color": "red", "mcd.Msd": "jms_text"})
+    assert [(put.format, body) for put, body in others] == [("MQSTR", b"b"), ("MQSTR", b"c")]
+    wrong = pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array([[("a b", "1")]], HEADERS[1])], ["data", "headers"])
+    with pytest.raises(UnfitRowError, match="column headers: 'a b' is no name of a message property"):
+        arrow_rows.to_puts(wrong)

@@ -1,25 +1,20 @@
 """Why an application rejected a message: an MQRFH2 before the data, with properties of ours in its folder usr.
 
 That is how MQ hands a message's properties to who gets it without asking for them apart (PROPCTL(COMPAT)). The data
-follows as it was, and the header says what its Format, Encoding and CodedCharSetId were. Layout by the C header:
-StrucId 0, Version 4, StrucLength 8, Encoding 12, CodedCharSetId 16, Format 20, Flags 28, NameValueCCSID 32, then the
-folder behind its length, filled up with blanks to a multiple of four. What we write is native little-endian.
+follows as it was, and the header says what its Format, Encoding and CodedCharSetId were (:mod:`trigmon.mq.rfh2`).
 """
 
 from __future__ import annotations
 
 import re
-import struct
 from xml.sax.saxutils import escape, unescape
 
 import msgspec
 from msgspec.structs import replace
 
-from trigmon.mq.descriptors import CCSID_UTF8, ENCODING_NATIVE, MessageDescriptor, chars, text_of
+from trigmon.mq.descriptors import CCSID_UTF8, MessageDescriptor, text_of
+from trigmon.mq.rfh2 import FORMAT_RULES_2, RFH2, VERSION, behind_header
 
-FORMAT_RULES_2 = "MQHRF2"
-_RFH2 = struct.Struct("<4s4i8siii")
-_VERSION = 2
 _FOLDER = re.compile(
     "<usr><trigmon_why>([^<]*)</trigmon_why><trigmon_q_name>([^<]*)</trigmon_q_name>"
     "<trigmon_ms dt='i8'>([0-9]{1,18})</trigmon_ms></usr> *"
@@ -44,31 +39,18 @@ def with_rejection(descriptor: MessageDescriptor, data: bytes, rejection: Reject
         f"<usr><trigmon_why>{escape(why)}</trigmon_why><trigmon_q_name>{escape(rejection.q_name)}</trigmon_q_name>"
         f"<trigmon_ms dt='i8'>{rejection.ms}</trigmon_ms></usr>"
     ).encode()
-    folder += b" " * (-len(folder) % 4)
-    head = _RFH2.pack(
-        b"RFH ",
-        _VERSION,
-        _RFH2.size + len(folder),
-        descriptor.encoding,
-        descriptor.coded_char_set_id,
-        chars(descriptor.format, 8),
-        0,
-        CCSID_UTF8,
-        len(folder),
-    )
-    outer = replace(descriptor, format=FORMAT_RULES_2, encoding=ENCODING_NATIVE, coded_char_set_id=CCSID_UTF8)
-    return outer, head + folder + data
+    return behind_header(descriptor, data, [folder])
 
 
 def without_rejection(descriptor: MessageDescriptor, data: bytes) -> tuple[MessageDescriptor, bytes, Rejection | None]:
     """Returns the message as it was, and what its header says; unchanged, and None, where it has no such header."""
-    if descriptor.format.rstrip() != FORMAT_RULES_2 or len(data) < _RFH2.size:
+    if descriptor.format.rstrip() != FORMAT_RULES_2 or len(data) < RFH2.size:
         return descriptor, data, None
-    struc_id, version, length, encoding, ccsid, format_, _, name_ccsid, folder_length = _RFH2.unpack_from(data)
-    is_ours = (struc_id, version, name_ccsid) == (b"RFH ", _VERSION, CCSID_UTF8)
-    if not is_ours or length != _RFH2.size + folder_length or not _RFH2.size <= length <= len(data):
+    struc_id, version, length, encoding, ccsid, format_, _, name_ccsid, folder_length = RFH2.unpack_from(data)
+    is_ours = (struc_id, version, name_ccsid) == (b"RFH ", VERSION, CCSID_UTF8)
+    if not is_ours or length != RFH2.size + folder_length or not RFH2.size <= length <= len(data):
         return descriptor, data, None
-    folder = _FOLDER.fullmatch(data[_RFH2.size : length].decode(errors="replace"))
+    folder = _FOLDER.fullmatch(data[RFH2.size : length].decode(errors="replace"))
     if folder is None:
         return descriptor, data, None
     rejection = Rejection(why=unescape(folder[1]), q_name=unescape(folder[2]), ms=int(folder[3]))

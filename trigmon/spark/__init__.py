@@ -4,6 +4,7 @@
 >>> drain(spark, table="/data/orders", queue="ORDERS")  # doctest: +SKIP
 
 - ``drain`` is one call for the usual job, ``batches`` a context manager for a job with its own loop over the batches;
+- ``schema_of_queue`` infers the schema of JSON messages;
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
 - ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`); a
   table of a database is another such sink (:mod:`trigmon.spark.jdbc_table`);
@@ -21,6 +22,7 @@ if find_spec("pyspark") is None:
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_table import refuse_batch, write_batch
 from trigmon.spark.files.table_snapshot import read_table, snapshot_of
+from trigmon.spark.infer_schema import NoSchemaError, schema_of_queue
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import SinkError
@@ -29,12 +31,14 @@ __all__ = [
     "Batch",
     "Batches",
     "Drained",
+    "NoSchemaError",
     "Rejected",
     "SinkError",
     "batches",
     "drain",
     "read_table",
     "refuse_batch",
+    "schema_of_queue",
     "snapshot_of",
     "write_batch",
 ]

@@ -14,6 +14,9 @@ A row has the message's data and every field of its descriptor (MQMD), under the
 - ``format``, ``reply_to_q``, ``reply_to_q_mgr``, ``user_identifier``, ``appl_identity_data``, ``put_appl_name``,
   ``appl_origin_data`` string: without trailing blanks
 - ``ordinal`` bigint: its place in its batch, from 0, in the order of gets
+- ``headers`` map<string,string>, where it is named: the properties in the message's MQRFH2 (:mod:`trigmon.mq.rfh2`).
+  Then ``data``, ``format``, ``encoding`` and ``coded_char_set_id`` are of what stands behind that header, as MQ gives
+  them to a program that takes properties apart; else of the whole, as MQ gives it to all others (PROPCTL(COMPAT)).
 
 No column is ever null. With ``format`` json the columns are the schema's that was given, see :func:`from_json`.
 """
@@ -31,8 +34,9 @@ import pyarrow.json
 
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
 from trigmon.mq.replies import WasGot
+from trigmon.mq.rfh2 import Properties, with_properties, without_properties
 
-DATA, ORDINAL, PUT_TIME = "data", "ordinal", "put_time"
+DATA, ORDINAL, PUT_TIME, HEADERS = "data", "ordinal", "put_time", "headers"
 JSON_PREFIX = "mq_"
 _TYPES: dict[Any, tuple[pa.DataType, str]] = {
     "int": (pa.int32(), "int"),
@@ -56,6 +60,8 @@ def _columns() -> dict[str, tuple[pa.DataType, str]]:
 
 COLUMNS = _columns()
 """Every column of format raw, in order: its Arrow type, and its type as Spark writes it."""
+NAMED = COLUMNS | {HEADERS: (pa.map_(pa.string(), pa.string()), "map<string,string>")}
+"""Every column that can be asked for by name."""
 
 
 class UnfitRowError(ValueError):
@@ -89,16 +95,21 @@ MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
     """Returns these columns as a DDL schema of Spark. Raises UnfitRowError for a name that is no column."""
     for name in (names := list(names)):
-        if name not in COLUMNS:
-            raise UnfitRowError(f"messages have no column {name!r}; they have {', '.join(COLUMNS)}")
-    return ", ".join(f"`{name}` {COLUMNS[name][1]}" for name in names)
+        if name not in NAMED:
+            raise UnfitRowError(f"messages have no column {name!r}; they have {', '.join(NAMED)}")
+    return ", ".join(f"`{name}` {NAMED[name][1]}" for name in names)
 
 
 def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
     """Returns messages as an Arrow batch of the columns that the schema names, in its order."""
+    headers: list[Properties] = []
+    if HEADERS in schema.names:
+        got, headers = _parted(got)
     descriptors = [one.descriptor for one in got]
 
     def column(field: pa.Field) -> pa.Array:
+        if field.name == HEADERS:
+            return pa.array([list(each.items()) for each in headers], field.type)
         if field.name == DATA:
             return pa.array([one.data for one in got], field.type)
         if field.name == ORDINAL:
@@ -121,7 +132,7 @@ def from_json(
     """
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
     body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
-    bodies = [one.data for one in got]
+    bodies = [one.data for one in (_parted(got)[0] if HEADERS in own.values() else got)]
     bad = _unreadable(bodies, body)
     if bad and malformed.mode == "FAILFAST":
         raise UnreadableError({ordinals[at]: _named(got[at], ordinals[at], why) for at, why in bad.items()})
@@ -147,7 +158,17 @@ def from_json(
 
 def is_of_message(name: str) -> bool:
     """Returns whether a column of a json schema is one of the message's, and not of its data."""
-    return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in COLUMNS
+    return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in NAMED
+
+
+def _parted(got: Sequence[WasGot]) -> tuple[list[WasGot], list[Properties]]:
+    """Returns the messages behind their headers, and the properties of each."""
+    parts = [without_properties(one.descriptor, one.data) for one in got]
+    inner = [
+        msgspec.structs.replace(one, descriptor=descriptor, data=data)
+        for one, (descriptor, data, _) in zip(got, parts, strict=True)
+    ]
+    return inner, [properties for *_, properties in parts]
 
 
 def _named(one: WasGot, ordinal: int, why: str) -> str:
@@ -187,7 +208,7 @@ def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
 WRITABLE = (
     "data", "priority", "persistence", "expiry", "msg_type", "feedback", "format", "encoding", "coded_char_set_id",
     "msg_id", "correl_id", "reply_to_q", "reply_to_q_mgr", "report", "group_id", "msg_seq_number", "offset",
-    "msg_flags", "original_length",
+    "msg_flags", "original_length", "headers",
 )  # fmt: skip
 """The columns that a put takes. The queue manager writes those of the context itself."""
 _TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
@@ -197,10 +218,10 @@ _IDS = ("msg_id", "correl_id", "group_id")
 def to_puts(batch: pa.RecordBatch) -> list[tuple[MessageDescriptor, bytes]]:
     """Returns the message to put for each row: its descriptor and its data. A null is the field's default.
 
-    Raises UnfitRowError for a row without data.
+    Raises UnfitRowError for a row without data, and for headers that no property can have.
     """
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-    bodies = columns.pop(DATA)
+    bodies, headers = columns.pop(DATA), columns.pop(HEADERS, None)
     plain = _TEXT if _is_text(batch) else MessageDescriptor()
     puts = []
     for at, body in enumerate(bodies):
@@ -209,8 +230,18 @@ def to_puts(batch: pa.RecordBatch) -> list[tuple[MessageDescriptor, bytes]]:
         raw = body.encode() if isinstance(body, str) else body
         fields = {name: values[at] for name, values in columns.items() if values[at] is not None}
         fields |= {name: padded_id(fields[name]) for name in _IDS if name in fields}
-        puts.append((msgspec.structs.replace(plain, **fields) if fields else plain, raw))
+        put = msgspec.structs.replace(plain, **fields) if fields else plain, raw
+        puts.append(_with_headers(*put, headers[at]) if headers else put)
     return puts
+
+
+def _with_headers(
+    descriptor: MessageDescriptor, data: bytes, headers: list[tuple[str, str | None]] | None
+) -> tuple[MessageDescriptor, bytes]:
+    try:
+        return with_properties(descriptor, data, dict(headers or ()))
+    except ValueError as error:
+        raise UnfitRowError(f"column headers: {error}") from None
 
 
 def _is_text(batch: pa.RecordBatch) -> bool:

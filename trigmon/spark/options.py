@@ -35,7 +35,7 @@ _NOT_OF_A_QUEUE = {
     "topic": "a queue is named by the option queue",
     "assign": "a stream reads one queue: option queue",
     "minoffsetspertrigger": "a stream's batch is what is there: maxOffsetsPerTrigger limits it",
-    "includeheaders": "the descriptor's fields are columns: option columns",
+    "includeheaders": "name the column headers in the option columns",
 }
 """Options of Spark's Kafka source that a queue has no meaning for."""
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")

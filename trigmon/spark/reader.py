@@ -29,6 +29,7 @@ from trigmon.mq.replies import Listing, Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options
+from trigmon.spark.plan_errors import one_line
 from trigmon.spark.poison_search.blame import marked
 from trigmon.spark.retry import when_free
 
@@ -67,6 +68,10 @@ class QueueReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Returns the stretches of a reservation, or the ranges of a browse."""
+        with one_line(self.options.queue):
+            return self._partitions()
+
+    def _partitions(self) -> list[InputPartition]:
         options = self.options
         if not options.reservation:
             return [Part(number, of) for number, of in enumerate(self._ranges())]
@@ -133,10 +138,15 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Opens the queue. AvailableNow lasts until it is empty: an earlier end would trigger the job again at once."""
-        self._hold()
+        with one_line(self.options.queue):
+            self._hold()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """Settles the batch that ended and reserves the next; returns its offset, or ``start`` for an empty queue."""
+        with one_line(self.options.queue):
+            return self._next(start, limit)
+
+    def _next(self, start: Offset, limit: ReadLimit) -> Offset:
         self._check(start)
         self._settle(start["reservation"])
         most = self.options.max_rows or MAX_ROWS

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from trigmon.spark import arrow_rows, options
+from trigmon.spark.plan_errors import one_line
 from trigmon.spark.reader import QueueReader, QueueStreamReader
 from trigmon.spark.writer import QueueStreamWriter, QueueWriter
 
@@ -29,38 +30,50 @@ class DefaultSource(DataSource):
         return "trigmon"
 
     def schema(self) -> str | StructType:
-        """Returns the columns of :mod:`trigmon.spark.arrow_rows`, or those of the options; json needs a schema."""
+        """Returns the columns of :mod:`trigmon.spark.arrow_rows`, or those of the options; json needs a schema.
+
+        Raises MQError where there is no such queue: Spark asks for the columns when a frame is loaded.
+        """
+        with one_line():
+            return self._columns()
+
+    def _columns(self) -> str | StructType:
         given = options.read(self.options)
         if given.is_json:
             raise options.OptionError("format json needs a schema: .schema('id bigint, name string')")
         ddl = arrow_rows.ddl(given.columns or arrow_rows.COLUMNS)
+        _find(given, "inquire")
         if not (of_table := options.of_table(self.options)):
             return ddl
         # The only thing of a table that a reader of it gets is its schema.
         names = given.columns or arrow_rows.COLUMNS
-        columns = pa.schema([(name, arrow_rows.COLUMNS[name][0]) for name in names])
+        columns = pa.schema([(name, arrow_rows.NAMED[name][0]) for name in names])
         first, *others = from_arrow_schema(columns).fields
         return StructType([StructField(first.name, first.dataType, first.nullable, {_KEPT: of_table}), *others])
 
     def reader(self, schema: StructType) -> QueueReader:
         """Returns the reader of a batch, which takes nothing from the queue."""
-        given = self._given(schema)
-        if given.groups and given.max_rows and not given.reservation:
-            raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
-        return QueueReader(given, self._arrow(given, schema))
+        with one_line():
+            given = self._given(schema)
+            if given.groups and given.max_rows and not given.reservation:
+                raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
+            return QueueReader(given, self._arrow(given, schema))
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """Returns the reader of a stream, which drains the queue."""
-        given = self._given(schema)
-        return QueueStreamReader(given, self._arrow(given, schema))
+        with one_line():
+            given = self._given(schema)
+            return QueueStreamReader(given, self._arrow(given, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
         """Returns the writer that appends rows as messages, all of them or none."""
-        return QueueWriter(self._to_write(schema, overwrite))
+        with one_line():
+            return QueueWriter(self._to_write(schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> QueueStreamWriter:  # noqa: N802
         """Returns the writer that appends a stream's batches as messages, each batch once."""
-        return QueueStreamWriter(self._to_write(schema, overwrite))
+        with one_line():
+            return QueueStreamWriter(self._to_write(schema, overwrite))
 
     def _given(self, schema: StructType) -> options.Options:
         """Returns the options; those of a table lie in its schema. Raises OptionError for a table without."""
@@ -83,6 +96,7 @@ class DefaultSource(DataSource):
                 *(n.removeprefix(arrow_rows.JSON_PREFIX) for n in names if n.startswith(arrow_rows.JSON_PREFIX)),
             ]
         arrow_rows.check_writable(names)
+        _find(given, "output")
         return given
 
     @staticmethod
@@ -94,8 +108,12 @@ class DefaultSource(DataSource):
                 continue
             name = field.name.removeprefix(arrow_rows.JSON_PREFIX) if given.is_json else field.name
             arrow_rows.ddl([name])
-            if field.type != arrow_rows.COLUMNS[name][0]:
-                raise arrow_rows.UnfitRowError(
-                    f"column {field.name} is {arrow_rows.COLUMNS[name][1]}, not {field.type}"
-                )
+            if field.type != arrow_rows.NAMED[name][0]:
+                raise arrow_rows.UnfitRowError(f"column {field.name} is {arrow_rows.NAMED[name][1]}, not {field.type}")
         return arrow
+
+
+def _find(given: options.Options, how: str) -> None:
+    """Raises MQError unless the queue can be opened so: before the work, not behind it."""
+    with one_line(given.queue), given.connect("planning") as connection, connection.open(given.queue, how):
+        pass

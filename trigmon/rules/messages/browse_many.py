@@ -20,7 +20,7 @@ from trigmon.rules.messages.reports import expiration_reports
 from trigmon.rules.model.changes import met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
-from trigmon.rules.model.stored_messages import Cursor, Found, Selection
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, Summary
 
 MOST_SKIPPED = 65_536
 """What one plan call looks over at most: some milliseconds' work."""
@@ -63,7 +63,7 @@ def look_for_plan_browse(call: PlanBrowse, facts: Facts, now: int) -> Selection 
     if call.skip < 0:
         raise OptionsError(f"skip {call.skip}: 0 or more")
     selection = replace(_browsed(call.handle, facts, now), after=_place("after", call.after))
-    return replace(selection, skip=min(call.skip, MOST_SKIPPED) or 1)
+    return replace(selection, summary=Summary(skip=min(call.skip, MOST_SKIPPED) or 1))
 
 
 def decide_plan_browse(call: PlanBrowse, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -22,7 +22,7 @@ from trigmon.rules.model.events import ScanDue
 from trigmon.rules.model.facts import Facts, WorldFacts
 from trigmon.rules.model.internal_calls import Expire, LookThrough
 from trigmon.rules.model.queue_facts import QueueFacts
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.stored_messages import Found, Selection, Summary
 
 
 def capped(descriptor: MessageDescriptor, queue: QueueFacts, facts: Facts) -> MessageDescriptor:
@@ -55,7 +55,7 @@ def look_for_expire(call: Expire, facts: Facts, now: int) -> Selection | None:
     """Returns the next slice of a queue's messages that have expired."""
     if facts.queue is None or facts.queue.is_deleted:
         return None
-    return Selection(call.q_name, now, limit=call.limit, is_expired=True)
+    return Selection(call.q_name, now, limit=call.limit, summary=Summary(lists_expired=True))
 
 
 def decide_expire(call: Expire, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -50,12 +50,15 @@ class Summary(msgspec.Struct, frozen=True):
     """Questions about the committed messages of a queue, which may be asked together.
 
     ``oldest_of`` asks for the one of these priorities that arrived first, ``newest_of`` for the one that arrived last,
-    ``counts_expired`` how many have expired, counted up to so many.
+    ``counts_expired`` how many have expired, counted up to so many. Two are asked alone: ``lists_expired`` for those
+    that have expired, and ``skip`` for the place so many messages further on, where the queue has no groups.
     """
 
     oldest_of: Collection[int] = ()
     counts_expired: int = 0
     newest_of: Collection[int] = ()
+    lists_expired: bool = False
+    skip: int = 0
 
 
 class Reserved(msgspec.Struct, frozen=True):
@@ -69,8 +72,8 @@ class Reserved(msgspec.Struct, frozen=True):
 class Selection(msgspec.Struct, frozen=True):
     """Which messages a call looks for, in get order: highest priority first, then arrival.
 
-    Messages expired at ``now`` are returned apart. Four questions are of another kind: ``summary``, ``is_expired``,
-    ``reserved``, whose messages come in the order of their ordinals, and ``skip``.
+    Messages expired at ``now`` are returned apart. Two questions are of another kind: ``summary``, and ``reserved``,
+    whose messages come in the order of their ordinals.
     """
 
     q_name: str
@@ -91,10 +94,8 @@ class Selection(msgspec.Struct, frozen=True):
     limit_bytes: int = 4 << 20  # or once those of one kind (committed, or the unit's own) hold so many
     handle: int = 0  # what another than this has locked is not there
     own_persistent: bool = False  # of the unit's own only the persistent ones
-    is_expired: bool = False  # asks for those that have expired, and for no other
     summary: Summary | None = None
     reserved: Reserved | None = None
-    skip: int = 0  # asks for the place so many committed messages further on, where the queue has no groups
 
     @property
     def is_anything(self) -> bool:

@@ -209,7 +209,7 @@ class Membership:
         found = self.group.rows.find(
             replace(selection, unit_id=self._writes.of_group(selection.unit_id), handle=self._own + selection.handle)
         )
-        return replace(found, newest=self.group.next_number - 1) if selection.skip else found
+        return replace(found, newest=self.group.next_number - 1) if selection.summary is not None else found
 
     def apply(self, change: c.AnyChange, handle: HandleFacts | None = None) -> None:
         """Writes one change of a shared queue; ``handle`` is the one that it opens or closes."""

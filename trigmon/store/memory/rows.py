@@ -85,15 +85,15 @@ class Rows:
     def find(self, selection: Selection) -> Found:
         """See the port."""
         if (summary := selection.summary) is not None:
+            if summary.lists_expired:
+                return Found(expired=self._expired(selection, selection.limit))
+            if summary.skip:
+                return Found(place=self._place_behind(selection, summary.skip))
             expired_count = len(self._expired(selection, summary.counts_expired))
             ends = self._by_age(selection, summary.oldest_of)[:1] + self._by_age(selection, summary.newest_of)[-1:]
             return Found(ends, expired_count=expired_count)
-        if selection.is_expired:
-            return Found(expired=self._expired(selection, selection.limit))
         if selection.reserved is not None:
             return Found(self._reserved(selection, selection.reserved))
-        if selection.skip:
-            return Found(place=self._place_behind(selection))
         messages: list[StoredMessage] = []
         expired: list[StoredMessage] = []
         size = 0
@@ -115,7 +115,7 @@ class Rows:
             messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
 
-    def _place_behind(self, selection: Selection) -> Cursor | None:
+    def _place_behind(self, selection: Selection, skip: int) -> Cursor | None:
         """Returns the place so many committed messages further on; None where the queue has groups.
 
         Where this priority has not so many, they are counted from the lower ones on.
@@ -129,7 +129,7 @@ class Rows:
         if after is not None:
             same = [key for key in there if key[0] == -after.priority and key[1] > after.number]
             parts = [same, [key for key in there if key[0] > -after.priority]]
-        places = (part[selection.skip - 1] for part in parts if len(part) >= selection.skip)
+        places = (part[skip - 1] for part in parts if len(part) >= skip)
         return next((Cursor(-place[0], place[1]) for place in places), None)
 
     def _chosen(self, selection: Selection) -> Iterator[Row]:

@@ -34,7 +34,8 @@ class Picked:
         self._takes_any = selection.is_anything
         until = selection.until
         self._end = (-until.priority, until.number) if until is not None else None
-        self._most_expired = selection.limit if selection.is_expired else SLICE
+        lists_expired = selection.summary is not None and selection.summary.lists_expired
+        self._most_expired = selection.limit if lists_expired else SLICE
         self._is_own = False
         self._size = 0
         self._own: list[StoredMessage] = []

@@ -62,10 +62,4 @@ def _readable(q_name: str, rows: list[Row]) -> list[StoredMessage]:
 
 def _is_first(selection: Selection) -> bool:
     """Returns whether it asks for the first messages of a queue without further conditions."""
-    return (
-        selection.is_anything
-        and selection.summary is None
-        and not selection.is_expired
-        and selection.reserved is None
-        and not selection.skip
-    )
+    return selection.is_anything and selection.summary is None and selection.reserved is None

@@ -57,15 +57,15 @@ class Look:
     def found(self) -> Found:
         """Returns the messages that match the selection, in get order."""
         if (summary := self._selection.summary) is not None:
+            if summary.lists_expired:
+                return self._expired()
+            if summary.skip:
+                return Found(place=self._place_behind(summary.skip))
             oldest = self._firsts(summary.oldest_of, sql.FIND_FIRST_OF)[:1]
             newest = self._firsts(summary.newest_of, sql.FIND_LAST_OF)[-1:]
             return Found(oldest + newest, expired_count=self._count_expired(summary.counts_expired))
-        if self._selection.is_expired:
-            return self._expired()
         if self._selection.reserved is not None:
             return self._reserved(self._selection.reserved)
-        if self._selection.skip:
-            return Found(place=self._place_behind())
         picked = Picked(self._selection, self._locks, self._is_whole)
         streams = self._with_available(self._streams())
         if len(streams) == 1:
@@ -108,13 +108,13 @@ class Look:
                 break
         return Found(tuple(messages), damaged=tuple(damaged))
 
-    def _place_behind(self) -> Cursor | None:
-        """Returns the place that the selection asks for; None where the queue has groups.
+    def _place_behind(self, skip: int) -> Cursor | None:
+        """Returns the place so many messages further on; None where the queue has groups.
 
         Where this priority has not so many, they are counted from the lower ones on. Rows that are not rewritten yet
         are not counted.
         """
-        after, rest = self._selection.after, self._selection.skip - 1
+        after, rest = self._selection.after, skip - 1
         if self._kinds != _PLAIN:
             return None
         statements: list[Statement] = [(sql.PLACE_FIRST, (self._queue, rest))]

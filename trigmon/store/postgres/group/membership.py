@@ -306,7 +306,7 @@ class PostgresMembership:
             available=available,
         )
         found = look.found()
-        return replace(found, newest=self._snapshot.next_number - 1) if selection.skip else found
+        return replace(found, newest=self._snapshot.next_number - 1) if selection.summary is not None else found
 
     # -- writing ----------------------------------------------------------------------------------------
 

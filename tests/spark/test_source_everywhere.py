@@ -1,0 +1,63 @@
+"""The data source from a classic session and from one of Spark Connect, by a real server: the same for both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.spark import source_on_spark
+from tests.spark.conftest import depth, spark_environment
+from tests.spark.connect_server import ConnectServer
+from tests.waiting import until
+
+pytestmark = [pytest.mark.spark]
+
+
+@pytest.fixture(params=["classic", "connect"])
+def remote(request, tmp_path):
+    if request.param == "classic":
+        yield ()
+        return
+    (tmp_path / "server").mkdir()
+    server = ConnectServer(tmp_path / "server")
+    try:
+        yield (server.start().url,)
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def said(qm, q_name, shared_daemon, tmp_path, remote):
+    """What a program of its own says: a process has one kind of session."""
+    (tmp_path / "out").mkdir()
+    given = [source_on_spark.__file__, shared_daemon.address, q_name, str(tmp_path / "out"), *remote]
+    environment = os.environ | spark_environment(tmp_path)
+    done = subprocess.run([sys.executable, *given], env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads((tmp_path / "out" / "said.json").read_text())
+
+
+def test_a_reader_a_writer_a_stream_headers_and_a_schema_are_the_same(qm, q_name, said):
+    every = range(200)
+    assert said["read"] == [[str(n), {"usr.color": f"c{n}", "mcd.Msd": "x"}, 3, n // 50] for n in every]
+    assert said["whole"] == "MQHRF2"
+    assert said["colors"] == sorted(f"c{n}" for n in every)
+    assert [rows for rows, _ in said["stream"] if rows] == [150, 50]
+    assert "current_q_depth" in said["stream"][-1][1]
+    assert said["schema of texts"] == "struct<id:bigint,name:string>"
+    assert said["objects"] == [[1, {"usr.a": "b"}], [2, {}], [2, {}]]
+    assert until(lambda: depth(qm, q_name) == 4)  # the objects: nothing was taken but by the stream
+
+    def first_line(what):
+        return said[what][0]
+
+    assert f"{q_name} is empty: a schema is inferred from the messages that are there" in first_line("empty")
+    assert f"none of the first 10 messages of {q_name} is a JSON object" in first_line("not objects")
+    assert "there is no option maxrow: is maxRows meant?" in first_line("typing error")
+    for what in ("no queue", "no queue to write"):
+        assert "(2085): NO.SUCH.QUEUE: the queue manager has no such queue; DEFINE QLOCAL" in first_line(what)
+    assert "nothing answers at /none: no such file or directory; start the queue manager" in first_line("nobody there")
