@@ -22,6 +22,7 @@ texts = st.one_of(
 _files = st.lists(st.sampled_from(["a.py", "/b/c", "hdfs://n/d.zip#e", "ü.txt"]), max_size=3).map(",".join)
 _memory = st.sampled_from(["", "512m", "2g", "1T"])
 FITTING: dict[str, st.SearchStrategy[Any]] = {
+    "authorities": st.sampled_from(["none", "put", "put,get,browse", "inquire", "alladm"]),
     "cron": st.sampled_from(["", "0 2 * * *", "*/5 1-3 1,15 * mon-fri"]),
     "every_s": st.sampled_from([0, 0, 1, 900]),
     "timezone": st.sampled_from(["UTC", "UTC", "Europe/Berlin"]),
@@ -77,10 +78,19 @@ def attributes(which: ObjectType) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({}, optional=writable)
 
 
+record_names = st.builds(
+    lambda of_type, profile, entity: f"{of_type} {profile} {entity}",
+    st.sampled_from(["queue", "process", "watch"]),
+    st.sampled_from(["A.**", "**", "A?", "Z.*.9", "%_/"]),
+    st.sampled_from(["user alice", "group etl", "group *", "user 5001"]),
+)
+
+
 def defines(which: ObjectType) -> st.SearchStrategy[Call]:
     """Draws a DEFINE of an object of a type."""
+    named = record_names if which is ObjectType.AUTHREC else names
     return st.builds(
-        lambda name, given: Define(object_type=which.name, name=name, attributes=given), names, attributes(which)
+        lambda name, given: Define(object_type=which.name, name=name, attributes=given), named, attributes(which)
     )
 
 

@@ -118,7 +118,7 @@ def _set(qm: Connection, who: str, of_type: str, profile: str, *, add: str = "",
     from trigmon.mq.rights import plain_words, read_rights
 
     try:
-        words = [word for given in (add, remove) for word in plain_words(read_rights(given))]
+        words = [word for given in (add, remove) for word in plain_words(read_rights(given))] or ["none"]
     except ParmValueError as error:
         raise click.UsageError(error.about) from None
     call = SetAuthority(name=_record(who, of_type, profile), add=words if add else [], remove=words if remove else [])
