@@ -120,7 +120,7 @@ class PostgresStore(RowStore):
         """See the port."""
         self._turn.release()
         self.standing.mark()
-        self.mark_caches()
+        self.caches.mark()
 
     def prepare(self) -> None:
         """Commits everything written so far, durably; units of work in flight stay in flight."""
@@ -136,7 +136,7 @@ class PostgresStore(RowStore):
         """See the port."""
         was_written = self._turn.undo()
         self.standing.undo()
-        self.undo_caches()
+        self.caches.undo(self.standing.units)
         if was_written:
             self._forget_call()
 
@@ -199,7 +199,7 @@ class PostgresStore(RowStore):
             for change in changes:
                 if type(change) in WRITE:
                     WRITE[type(change)](self, change)
-                    self.follow(change)
+                    self.caches.follow(change)
                 self.standing.follow(change)
         except StoreBroken:
             raise

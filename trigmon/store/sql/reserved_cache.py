@@ -26,15 +26,12 @@ class ReservedCache:
     def __init__(self) -> None:
         self._of: dict[int, list[StoredMessage]] = {}
         self._sizes: dict[int, int] = {}
-        self._is_changed = False
-
-    def mark(self) -> None:
-        """Begins a call: :meth:`undo` returns to this point."""
-        self._is_changed = False
+        self.is_changed = False
+        """Whether the present call has changed anything."""
 
     def undo(self) -> None:
         """Forgets everything if the call has changed anything."""
-        if self._is_changed:
+        if self.is_changed:
             self.forget_all()
 
     def forget_all(self) -> None:
@@ -54,11 +51,9 @@ class ReservedCache:
         return Found(tuple(messages))
 
     def follow(self, change: c.AnyChange) -> None:
-        """Updates the cache after a change."""
-        follow = _FOLLOWED.get(type(change))
-        if follow is not None:
-            self._is_changed = True
-            follow(self, change)
+        """Updates the cache after a change of a class in FOLLOWED."""
+        self.is_changed = True
+        FOLLOWED[type(change)](self, change)
 
     def _reserve(self, change: c.ReserveMessages) -> None:
         number = change.reservation
@@ -94,7 +89,7 @@ def _with_ordinals(messages: Iterable[StoredMessage], first: int) -> list[Stored
     ]  # fmt: skip
 
 
-_FOLLOWED: dict[type[c.AnyChange], Callable[[ReservedCache, Any], None]] = {
+FOLLOWED: dict[type[c.AnyChange], Callable[[ReservedCache, Any], None]] = {
     c.ReserveMessages: ReservedCache._reserve,
     c.SetReservation: ReservedCache._set,
     c.DropDefinition: ReservedCache._drop,

@@ -13,6 +13,7 @@ from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
+from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
@@ -23,7 +24,7 @@ from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
-from trigmon.store.sql.read_ahead import Ahead
+from trigmon.store.sql.read_ahead import Ahead, RowCaches
 from trigmon.store.sql.reserved_cache import ReservedCache
 from trigmon.store.sql.row_writes import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
@@ -66,6 +67,7 @@ class RowStore(BaseStore):
         self.leftovers = Leftovers(self._run_sql, self.rows)
         self.ahead = Ahead()
         self.reserved = ReservedCache()
+        self.caches = RowCaches(self.ahead, self.reserved)
         self._heads = QueueHeads(self.ahead, read_rows)
         self._looked_to = ""
 
@@ -183,7 +185,7 @@ class RowStore(BaseStore):
         if selection.reserved is not None and (cached := self.reserved.found(selection)) is not None:
             return cached
         try:
-            has_own = bool(selection.unit_id) and self._has_own(selection)
+            has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
             has_groups = self.messages.groups.has_groups(number)
             if not has_own and not has_groups and number not in self.leftovers.available:
                 found = self._heads.found(selection, number, self.standing.locks)
@@ -207,10 +209,6 @@ class RowStore(BaseStore):
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self.rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
         return _reservation(rows[0][0]) if rows else None
-
-    def _has_own(self, selection: Selection) -> bool:
-        unit = self.standing.units.get(selection.unit_id)
-        return unit is not None and any(q_name == selection.q_name for q_name, _ in unit.puts)
 
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
         return {number: UnitOutcome(outcome) for number, outcome in self.rows(sql.OUTCOMES, (client_id,))}
@@ -236,21 +234,6 @@ class RowStore(BaseStore):
         """Rewrites a message whose unit of work has ended, if that is left to do, before another write of it."""
         if self.leftovers.available:
             self.leftovers.rewrite(self.numbers[message.q_name], message.number)
-
-    def mark_caches(self) -> None:
-        """Begins a call for what is cached of rows."""
-        self.ahead.mark()
-        self.reserved.mark()
-
-    def undo_caches(self) -> None:
-        """Undoes in the caches the changes of the call."""
-        self.ahead.undo(self.standing.units)
-        self.reserved.undo()
-
-    def follow(self, change: c.AnyChange) -> None:
-        """Updates the caches after a change of rows."""
-        self.ahead.follow(change)
-        self.reserved.follow(change)
 
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes the rows of these messages."""
@@ -314,3 +297,7 @@ def definition_of(kind: str, text: str) -> AnyDefinition:
         return cast("AnyDefinition", msgspec.json.decode(text, type=KINDS[ObjectType[kind]]))
     except (KeyError, msgspec.MsgspecError) as error:
         raise StoreBroken(f"the definition of a {kind} cannot be read: {error}") from error
+
+
+def _has_own(unit: UnitFacts | None, q_name: str) -> bool:
+    return unit is not None and any(name == q_name for name, _ in unit.puts)

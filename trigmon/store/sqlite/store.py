@@ -161,7 +161,7 @@ class SqliteStore(RowStore):
         if self._is_to_mend:
             self._mend()
         self.standing.mark()
-        self.mark_caches()
+        self.caches.mark()
 
     def prepare(self) -> None:
         """Makes everything so far durable; units of work in flight stay in flight, and have rows."""
@@ -174,7 +174,7 @@ class SqliteStore(RowStore):
         if self.turns.undo_call():
             self._forget_call()
         self.standing.undo()
-        self.undo_caches()
+        self.caches.undo(self.standing.units)
 
     def end(self) -> None:
         """See the port. What a crash undoes anyway waits for a later turn's record."""
@@ -310,7 +310,7 @@ class SqliteStore(RowStore):
                     if can_be_undone:
                         self.turns.begin_call()
                     self._write(change)
-                    self.follow(change)
+                    self.caches.follow(change)
                 self.standing.follow(change)
         except Exception as error:
             if self.turns.in_call and not isinstance(error, apsw.Error):
