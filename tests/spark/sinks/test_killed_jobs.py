@@ -11,17 +11,21 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pyarrow.parquet
 import pytest
 from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
-from tests.spark.conftest import depth, spark_environment
+from tests.postgres import Server
+from tests.spark.conftest import depth, postgres_jar, spark_environment
 from tests.waiting import until
+from trigmon.spark.files.staging import staging_of
 from trigmon.spark.sinks.object_table import object_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 JOB = Path(__file__).with_name("killed_job.py")
+TABLE_JOB = Path(__file__).with_name("killed_table_job.py")
 A_BATCH, KILLS = 20, 10
 
 
@@ -30,10 +34,10 @@ def started(shared_daemon, q_name, tmp_path):
     """Starts the job; at the end of the test none is left."""
     jobs = []
 
-    def started(kind, moment="never"):
+    def started(kind, moment="never", job=JOB):
         environment = shared_daemon.env | spark_environment(tmp_path)
         where = [str(tmp_path), q_name, shared_daemon.address, str(A_BATCH)]
-        argv = [sys.executable, str(JOB), kind, *where, moment]
+        argv = [sys.executable, str(job), kind, *where, *([moment] if job == JOB else [])]
         with (tmp_path / "jobs.log").open("ab") as log:
             jobs.append(subprocess.Popen(argv, env=environment, stdout=log, stderr=log, start_new_session=True))
         return jobs[-1]
@@ -119,3 +123,81 @@ def test_a_hundred_kills_at_any_moment_of_a_drain(qm, q_name, started, tmp_path,
     assert numbers_in(kind, tmp_path) == list(range(total))
     assert (depth(qm, q_name), qm.reservations(q_name)) == (0, [])
     assert len(urls_of(kind, tmp_path)) == files_in(tmp_path)
+
+
+class Files:
+    """A table of files, as the story of the kills sees it."""
+
+    where = "table"
+
+    def __init__(self, directory):
+        self._table = directory / "table"
+
+    def batches(self):
+        return len(list(self._table.glob("batch=*")))
+
+    def numbers(self):
+        return sorted(map(int, pyarrow.parquet.read_table(self._table)["data"].to_pylist()))
+
+    def left(self):
+        return list(staging_of(self._table).iterdir())
+
+    def end(self):
+        pass
+
+
+class Postgres:
+    """A table of a PostgreSQL that syncs, likewise."""
+
+    def __init__(self, _directory):
+        self._server = Server(address="127.{}.{}.{}".format(*(random.randint(1, 250) for _ in range(3))))
+        self._connection = psycopg.connect(self._server.dsn, autocommit=True)
+        self._connection.execute("CREATE TABLE orders (data text)")
+        self.where = f"jdbc:postgresql://{self._connection.info.host}/postgres"
+
+    def _rows(self, text):
+        return [row[0] for row in self._connection.execute(text).fetchall()]
+
+    def batches(self):
+        return self._rows("SELECT count(*) FROM orders")[0] // A_BATCH
+
+    def numbers(self):
+        return sorted(map(int, self._rows("SELECT data FROM orders")))
+
+    def left(self):
+        return self._rows("SELECT relname FROM pg_class WHERE relname LIKE 'mq\\_staging%'")
+
+    def end(self):
+        self._connection.close()
+        self._server.end()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("kind", [Files, Postgres])
+def test_a_hundred_kills_in_mid_drain_leave_each_message_once_and_nothing_in_staging(
+    qm, q_name, started, tmp_path, kind, seed
+):
+    """Ten a seed, each at any moment after a batch was written. At half of them the driver alone is killed."""
+    if kind is Postgres and postgres_jar() is None:
+        pytest.skip("no PostgreSQL driver: TRIGMON_TESTS_POSTGRES_JAR")
+    table, chance, total = kind(tmp_path), random.Random(seed), 0
+    dirty = 0
+    for _ in range(KILLS):
+        count = 30 * A_BATCH
+        qm.put_many(q_name, [b"%d" % n for n in range(total, total + count)])
+        total += count
+        before = table.batches()
+        job = started(table.where, job=TABLE_JOB)
+        until(lambda job=job, before=before: table.batches() > before + 1 or job.poll() is not None, 300)
+        time.sleep(chance.uniform(0, 1.0))
+        assert job.poll() is None, (tmp_path / "jobs.log").read_text()[-4000:]
+        (os.killpg if chance.random() < 0.5 else os.kill)(job.pid, signal.SIGKILL)
+        job.wait()
+        dirty += bool(table.left())
+        assert depth(qm, q_name) > 0
+    assert started(table.where, job=TABLE_JOB).wait(600) == 0, (tmp_path / "jobs.log").read_text()[-4000:]
+    assert table.numbers() == list(range(total))
+    assert (depth(qm, q_name), qm.reservations(q_name), table.left()) == (0, [], [])
+    print(f"{KILLS} kills, {total} messages once each, {dirty} kills left staging, which is gone")
+    table.end()
