@@ -28,8 +28,8 @@ _MIB = 1 << 20
 def compact(ctx: click.Context, table: Path, target: int, keep: int, dry_run: bool) -> None:
     """Make few large files of the small ones of a table that a drain writes: the directory TABLE.
 
-    Drains may go on. Each row is seen once by every reader who lists the table. A reader who listed the files before
-    and opens them behind the compaction needs a snapshot: read_table() of trigmon.spark. No batch is written again.
+    Drains may go on. A reader who is amidst the files when they change needs a snapshot to see each row once:
+    read_table() or snapshot_of() of trigmon.spark. No batch is written again.
     """
     from trigmon.cli import output
     from trigmon.cli.errors import FAILED

@@ -81,7 +81,8 @@ def write_batch(
             return False
         fit = _fit(frame, Path(table), partition_by, form, merges=merge_schema)
         if fit is not None:
-            frame, partition_by = frame.withColumnsRenamed(fit.renamed), fit.kept.partition_by
+            frame = frame.withColumnsRenamed(fit.renamed) if fit.renamed else frame
+            partition_by = fit.kept.partition_by
             kept_schema.check_partitions(frame.schema.fieldNames(), partition_by, table)
         where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
         frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)

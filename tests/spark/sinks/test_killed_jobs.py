@@ -34,9 +34,9 @@ def started(shared_daemon, q_name, tmp_path):
     """Starts the job; at the end of the test none is left."""
     jobs = []
 
-    def started(kind, moment="never", job=JOB):
+    def started(kind, moment="never", job=JOB, rows=A_BATCH):
         environment = shared_daemon.env | spark_environment(tmp_path)
-        where = [str(tmp_path), q_name, shared_daemon.address, str(A_BATCH)]
+        where = [str(tmp_path), q_name, shared_daemon.address, str(rows)]
         argv = [sys.executable, str(job), kind, *where, *([moment] if job == JOB else [])]
         with (tmp_path / "jobs.log").open("ab") as log:
             jobs.append(subprocess.Popen(argv, env=environment, stdout=log, stderr=log, start_new_session=True))
@@ -174,7 +174,7 @@ class Postgres:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("kind", [Files, Postgres])
+@pytest.mark.parametrize("kind", [Files, Postgres], ids=["files", "postgres"])
 def test_a_hundred_kills_in_mid_drain_leave_each_message_once_and_nothing_in_staging(
     qm, q_name, started, tmp_path, kind, seed
 ):
@@ -196,7 +196,7 @@ def test_a_hundred_kills_in_mid_drain_leave_each_message_once_and_nothing_in_sta
         job.wait()
         dirty += bool(table.left())
         assert depth(qm, q_name) > 0
-    assert started(table.where, job=TABLE_JOB).wait(600) == 0, (tmp_path / "jobs.log").read_text()[-4000:]
+    assert started(table.where, job=TABLE_JOB, rows=1000).wait(600) == 0, (tmp_path / "jobs.log").read_text()[-4000:]
     assert table.numbers() == list(range(total))
     assert (depth(qm, q_name), qm.reservations(q_name), table.left()) == (0, [], [])
     print(f"{KILLS} kills, {total} messages once each, {dirty} kills left staging, which is gone")

@@ -4,8 +4,8 @@
     flights/batch=compacted-TIME-X/_batches   their names, so that none is written again
 
 The rows are written in staging. Then, under the table's lock, a second directory of the table is made of hard links,
-with the new files in place of the old ones, and the two change names by one call of the system. So every reader who
-lists the table sees either. Whatever kills the compaction, the table is as before or as after, and the next drain or
+with the new files in place of the old ones, and the two change names by one call of the system. So the table
+has either. Whatever kills the compaction, the table is as before or as after, and the next drain or
 compaction removes the rest.
 
 A directory counts as small below the target size. One that was compacted before is taken again only with at least as

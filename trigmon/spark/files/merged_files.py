@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,28 +44,34 @@ class Merger:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        sources = [pq.ParquetFile(file, coerce_int96_timestamp_unit="us") for file in files]
-        known = [source.metadata.metadata or {} for source in sources]
-        if any(key in metadata for metadata in known for key in _OLD_CALENDARS):
-            raise SinkError(f"{files[0].parent}: files with dates of the old calendar cannot be compacted")
-        words = {SPARKS: self._words, _VERSION: next((at[_VERSION] for at in known if _VERSION in at), b"")}
-        rows = 0
+        version = (pq.read_metadata(files[0]).metadata or {}).get(_VERSION, b"")
+        words = {SPARKS: self._words, _VERSION: version}
         with pq.ParquetWriter(target, self._schema.with_metadata(words), compression="zstd") as writer:
             waiting: list[pyarrow.Table] = []
-            for file, source in zip(files, sources, strict=True):
-                for batch in source.iter_batches(batch_size=_ROWS):
-                    try:
-                        waiting.append(self._as_kept(pa.Table.from_batches([batch])))
-                    except pa.ArrowException as error:
-                        raise SinkError(f"{file} does not fit the table's schema: {error}") from error
-                    rows += len(batch)
-                    if sum(table.nbytes for table in waiting) >= _ROW_GROUP_BYTES:
-                        writer.write_table(pa.concat_tables(waiting))
-                        waiting.clear()
+            size = 0
+            for rows in self._read(files):
+                waiting.append(rows)
+                size += rows.nbytes
+                if size >= _ROW_GROUP_BYTES:
+                    writer.write_table(pa.concat_tables(waiting))
+                    waiting, size = [], 0
             if waiting:
                 writer.write_table(pa.concat_tables(waiting))
-        if rows != sum(source.metadata.num_rows for source in sources):
-            raise SinkError(f"{files[0].parent}: {rows} rows were read, and the files have another number")
+
+    def _read(self, files: Sequence[Path]) -> Iterator[pyarrow.Table]:
+        """Yields the rows of each file, as the table has them; one file is open at a time."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for file in files:
+            with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as source:
+                if any(key in (source.metadata.metadata or {}) for key in _OLD_CALENDARS):
+                    raise SinkError(f"{file}: files with dates of the old calendar cannot be compacted")
+                for batch in source.iter_batches(batch_size=_ROWS):
+                    try:
+                        yield self._as_kept(pa.Table.from_batches([batch]))
+                    except pa.ArrowException as error:
+                        raise SinkError(f"{file} does not fit the table's schema: {error}") from error
 
     def _as_kept(self, rows: pyarrow.Table) -> pyarrow.Table:
         """Returns the rows with the columns of the table, null where the file has none."""

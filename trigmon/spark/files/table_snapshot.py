@@ -6,7 +6,8 @@
 
 Who reads by such a path, in any engine, sees each row once, whenever the table is compacted. Who reads by the table's
 own path does so too, unless the table is compacted between the listing of its files and the opening of the last one:
-then Spark says that a file does not exist, and the same query is right when it is run again.
+then Spark says that a file does not exist, and the same query is right when it is run again. pyarrow passes over a
+directory that goes while it lists, in silence.
 """
 
 from __future__ import annotations
