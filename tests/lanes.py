@@ -126,6 +126,7 @@ USED_BY_FILE = {
     "tests/qmgr/test_group_scripts.py::test_members_keep_marks": "postgres",
     "tests/qmgr/test_group_scripts.py::test_those_scripts_come_to_units": "postgres",
     "tests/qmgr/test_stores_agree.py::test_all_stores": "postgres",
+    "tests/qmgr/test_stores_agree.py::test_it_holds_for_many_long_scripts": "postgres",
     "tests/qmgr/test_stores_agree.py::test_large_units": "postgres",
     "tests/qmgr/test_stores_agree.py::test_numbers_behind": "postgres",
     "tests/qmgr/test_stores_agree.py::test_postgresql_gives": "postgres",
