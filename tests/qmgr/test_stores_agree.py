@@ -416,6 +416,7 @@ class Script:
             found += zip(reply.ordinals, map(body_of, reply.messages), strict=True)
             if not reply.more:
                 return found
+            assert reply.ordinal > first, "the next part begins behind this one"
             first = reply.ordinal
 
     def _gone(self, number, first, count, reply) -> list[bytes]:
