@@ -39,6 +39,7 @@ COMMANDS = {
     "lint": "trigmon.cli.lint:lint",
     "simulate": "trigmon.cli.simulate:simulate",
     "mqsc": "trigmon.cli.mqsc:mqsc",
+    "mq-commands": "trigmon.cli.mq_links:mq_commands",
     "export": "trigmon.cli.export:export",
     "backup": "trigmon.cli.backup:backup",
     "restore": "trigmon.cli.backup:restore",

@@ -32,7 +32,7 @@ def mqsc(ctx: click.Context, file: str | None) -> None:
     script = _opened(file) if file is not None else None
     try:
         with script or nullcontext(), invocation().connected() as qm:
-            code = run(_lines(script, qm.q_mgr_name), qm.call, click.echo, qm.q_mgr_name)
+            code = run(script_lines(script, qm.q_mgr_name), qm.call, click.echo, qm.q_mgr_name)
     except MQError as error:
         click.echo(f"AMQ8146E: trigmon queue manager not available.\n   {sentence(error)}", err=True)
         code = COULD_NOT_RUN
@@ -46,7 +46,7 @@ def _opened(file: str) -> TextIO:
         raise click.BadParameter(f"{file!r}: {error.strerror}", param_hint="[FILE]") from None
 
 
-def _lines(file: TextIO | None, q_mgr_name: str) -> Iterator[str]:
+def script_lines(file: TextIO | None, q_mgr_name: str) -> Iterator[str]:
     """Yields the lines of the input; on a terminal with a prompt, and with line editing where Python has readline."""
     if file is not None:
         yield from file

@@ -26,11 +26,12 @@ SOME_FAILED = 10
 COULD_NOT_RUN = 20
 
 
-def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
+def run(lines: Iterable[str], ask: Ask | None, say: Say, q_mgr_name: str, *, echoes: bool = True) -> int:
     """Runs a script's lines as they come and returns MQ's exit status: 0 all well, 10 some commands failed.
 
-    ``ask`` performs a call and raises MQError when it is refused, ``say`` takes a line of output. A connection
-    that breaks ends the script with 20: what the command in flight did is then unknown.
+    ``ask`` performs a call and raises MQError when it is refused; None only reads the commands. ``say`` takes a line of
+    output, ``echoes`` is whether the commands are among them. A connection that breaks ends the script with 20: what
+    the command in flight did is then unknown.
     """
     say("trigmon, MQ's commands.")
     say(f"Starting MQSC for queue manager {q_mgr_name}.")
@@ -38,8 +39,9 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
     say("")
     read = wrong = failed = 0
     skipped: list[Skipped] = []
-    for command in _commands(lines, say):
-        _echo(command, read + 1, say)
+    echo = say if echoes else _nothing
+    for command in _commands(lines, echo):
+        _echo(command, read + 1, echo)
         if command.ends:
             break
         read += 1
@@ -49,14 +51,16 @@ def run(lines: Iterable[str], ask: Ask, say: Say, q_mgr_name: str) -> int:
             _say_all(reply_text.wrong(command), say)
             continue
         try:
-            failed += not _perform(command, ask, say)
+            failed += ask is not None and not _perform(command, ask, say)
         except ConnectionBroken as error:
             _say_all(["AMQ8146E: trigmon queue manager not available.", f"   {error}"], say)
             return COULD_NOT_RUN
         _say_all((f"Skipped, {line}" for line in reply_text.skipped(command.skipped)), say)
         skipped += command.skipped
     _say_all(reply_text.all_skipped(skipped), say)
-    _say_all(reply_text.counts(read, wrong, failed), say)
+    counts = reply_text.counts(read, wrong, failed)
+    # Where nothing was processed, the line about what was says nothing true.
+    _say_all(counts if ask is not None else counts[:-1], say)
     return SOME_FAILED if wrong or failed else ALL_WELL
 
 
@@ -148,6 +152,10 @@ def _is_chosen(command: Command, row: dict[str, Any]) -> bool:
 def _echo(command: Command, number: int, say: Say) -> None:
     for position, line in enumerate(command.source or (command.text,)):
         _say_line(f"{number:6d} : {line}" if position == 0 else f"       : {line}", say)
+
+
+def _nothing(_: str) -> None:
+    """Says nothing."""
 
 
 def _say_all(lines: Iterable[str], say: Say) -> None:

@@ -1,0 +1,45 @@
+"""The table of MQ's commands that are here by their names; links, usage texts and the how-to page are made from it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class MqCommand(NamedTuple):
+    """One command: its function as ``module:function``, its options, what it does here, its exit statuses.
+
+    ``usage_status`` is the status for options that are none of its own.
+    """
+
+    function: str
+    options: str
+    means: str
+    statuses: str
+    usage_status: int
+
+    def loaded(self) -> Callable[[Sequence[str]], int]:
+        """Returns the function: it takes the arguments and returns the exit status."""
+        module, _, name = self.function.partition(":")
+        found = getattr(importlib.import_module(f"trigmon.cli.mq_commands.{module}"), name)
+        assert callable(found)
+        return found  # type: ignore[no-any-return]
+
+
+MQ_COMMANDS = {
+    "runmqsc": MqCommand(
+        "runmqsc:runmqsc",
+        "[-e] [-v] [-f FILE] [-w SECONDS] [-c] [QMNAME]",
+        "`trigmon mqsc`; `-e` without echo, `-v` only reads the commands and asks no queue manager",
+        "0 all processed, 10 some not, 20 none",
+        20,
+    ),
+    "dspmq": MqCommand(
+        "dspmq:dspmq",
+        "[-m QMNAME] [-s] [-a] [-n] [-o all|default|status|standby|installation]...",
+        "the queue managers of this machine: those that run, and those with a store",
+        "0 done, 5 done with `-a`, 36 wrong options, 72 no such queue manager",
+        36,
+    ),
+}
