@@ -12,7 +12,8 @@ import msgspec
 
 from trigmon.mq.names import NAME_LENGTH
 from trigmon.mq.reasons import CompCode, Reason
-from trigmon.pcf.structures import PcfCommand, PcfMessage, StructureType, pack_message
+from trigmon.pcf.numbers import PcfCommand, StructureType
+from trigmon.pcf.structures import PcfMessage, pack_message
 
 Q_MGR_NAME: Final = 2015
 BASE_OBJECT_NAME: Final = 2002
