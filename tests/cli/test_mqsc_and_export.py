@@ -42,7 +42,7 @@ def _objects(qm) -> list[dict[str, object]]:
     with qm.connect() as connection:
         found = [row for kind in ("QMGR", "PROCESS", "queue") for row in rows(connection, kind)]
     assert len(found) > 10
-    left_out = {"created_ms", "altered_ms"}
+    left_out = {"created_ms", "altered_ms", "q_mgr_identifier"}
     return [
         {k: v for k, v in row.items() if k not in left_out and (k, row["object_type"]) != ("name", "QMGR")}
         for row in found

@@ -9,6 +9,7 @@ from trigmon.mq.attributes import (
     find_attribute,
     read_attributes,
 )
+from trigmon.mq.compatibility import Platform
 from trigmon.mq.enums import (
     ApplType,
     CapExpiry,
@@ -94,6 +95,12 @@ QMGR = [
     ("MAXPRTY", "max_priority", 14, 9),
     ("EXPRYINT", "expiry_interval", 39, ExpiryInterval.OFF),
     ("PERFMEV", "performance_event", 53, EventRule.DISABLED),
+    ("CMDLEVEL", "command_level", 31, 940),
+    ("VERSION", "version", 2120, "09040000"),
+    ("PLATFORM", "platform", 32, Platform.UNIX),
+    ("CCSID", "coded_char_set_id", 2, 1208),
+    ("COMMANDQ", "command_input_q_name", 2003, "SYSTEM.ADMIN.COMMAND.QUEUE"),
+    ("QMID", "q_mgr_identifier", 2032, ""),
 ]
 
 

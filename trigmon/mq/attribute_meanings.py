@@ -124,6 +124,13 @@ MEANINGS = {
     "max_handles": "The most objects that one connection may have open (2017).",
     "expiry_interval": "Seconds between looks for expired messages; OFF: one goes when somebody meets it.",
     "max_priority": "The highest priority; it is 9.",
+    "command_level": "The level of MQ's commands that trigmon answers like; a tool asks it before all else.",
+    "version": "The version that belongs to that level, as a program reads it: 09040000.",
+    "platform": "The platform whose answers are given.",
+    "coded_char_set_id": "The coded character set of the queue manager's own text: UTF-8.",
+    "command_input_q_name": "The queue at which MQ's command messages are read.",
+    "q_mgr_identifier": "The queue manager's name and when it was first started, in UTC; the same as long as its"
+    " store is.",
     "performance_event": "Whether depth and service interval events are put on SYSTEM.ADMIN.PERFM.EVENT, as PCF.",
     "trigmon_event": "Whether trigmon's events are put on SYSTEM.TRIGMON.EVENT, as JSON.",
 }

@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
+from trigmon.mq.compatibility import CODED_CHAR_SET_ID, COMMAND_INPUT_Q, COMMAND_LEVEL, VERSION, Platform
 from trigmon.mq.enums import (
     ApplType,
     BackoutRequeue,
@@ -473,7 +474,7 @@ class AuthorityRecord(Definition, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_defaults=True):
-    """ALTER QMGR: the queue manager's own attributes."""
+    """ALTER QMGR: the queue manager's own attributes. What a program asks first is fixed: see ``compatibility``."""
 
     description: Description = ""
     trigger_interval: Annotated[int, Attribute("TRIGINT", 25)] = BILLION
@@ -486,6 +487,12 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
         int, Attribute("EXPRYINT", 39, words=_words(ExpiryInterval), user_range=True, low=1, high=99_999_999)
     ] = ExpiryInterval.OFF
     max_priority: Annotated[int, Attribute("MAXPRTY", 14, low=9, high=9, read_only=True)] = 9
+    command_level: Annotated[int, Attribute("CMDLEVEL", 31, read_only=True)] = COMMAND_LEVEL
+    version: Annotated[str, Attribute("VERSION", 2120, length=8, read_only=True)] = VERSION
+    platform: Annotated[Platform, Attribute("PLATFORM", 32, words=_words(Platform), read_only=True)] = Platform.UNIX
+    coded_char_set_id: Annotated[int, Attribute("CCSID", 2, read_only=True)] = CODED_CHAR_SET_ID
+    command_input_q_name: Annotated[str, Attribute("COMMANDQ", 2003, is_name=True, read_only=True)] = COMMAND_INPUT_Q
+    q_mgr_identifier: Annotated[str, Attribute("QMID", 2032, length=48, read_only=True)] = ""
     performance_event: Annotated[EventRule, Attribute("PERFMEV", 53, words=EVENT_RULES)] = EventRule.DISABLED
     trigmon_event: Annotated[EventRule, Attribute("TRIGEV", words=EVENT_RULES, ours=True)] = EventRule.DISABLED
 

@@ -323,6 +323,9 @@ def _attribute(reading: Reading, which: ObjectType, parameter: Parameter) -> Att
     known = frozenset(a.mqsc for a in ATTRIBUTES[which].values())
     word = OPPOSITES.get(parameter.keyword, parameter.keyword)
     word = keywords.SYNONYMS.get(word, word)
+    if fixed := unsupported.FIXED.get((which.name, word)):
+        reading.skip(parameter, fixed)
+        return None
     if word in known:
         return find_attribute(which, word)
     skip_or_refuse(reading, parameter, known)

@@ -41,7 +41,7 @@ STATUS_WORDS = (
 HANDLE_WORDS = (*("APPLTAG", "APPLTYPE", "ASTATE", "BROWSE", "INPUT", "INQUIRE", "OUTPUT", "PID", "SET", "USERID"),)
 WORDS_OF_STATUS = {
     "QSTATS": ("HIQDEPTH", "MSGSIN", "MSGSOUT", "RESETINT"),
-    "QMSTATUS": ("CONNS", "STARTDA", "STARTTI", "STATUS"),
+    "QMSTATUS": ("CONNS", "QMNAME", "STARTDA", "STARTTI", "STATUS"),
     "CONN": ("APPLTAG", "APPLTYPE", "PID", "UOWSTATE", "USERID"),
 }
 """What is shown of what is no object, by noun."""
@@ -76,6 +76,8 @@ def words_shown(noun: str, q_type: str = "") -> frozenset[str]:
         shown |= {a.mqsc for a in STATUS.values() if a.name not in NOT_OF_OBJECTS}
     if noun in ("QUEUE", *QUEUES):
         shown |= {"TYPE"}
+    if noun == "QMGR":
+        shown |= {"QMNAME"}
     return frozenset(shown)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trigmon.mq.calls import Call, Disconnect, Display
+from trigmon.mq.calls import Alter, Call, Disconnect, Display
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.names import RECORD_QUEUE
 from trigmon.mq.replies import Counted, Listing
@@ -140,6 +140,8 @@ class Housekeeping:
         """Defines the system objects that are missing at a start; objects that an operator changed stay."""
         turn, session = self._manager.turn, self._manager.connect(ITSELF)
         turn([(session, number, call) for number, call in enumerate(system_objects(), 1)])
+        if not self._store.facts(Wants(session.connection), False).q_mgr.created_ms:
+            turn([(session, 1, Alter(object_type=ObjectType.QMGR.name, name="", attributes={}))])
         facts = self._store.facts(Wants(session.connection), False)
         self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
         watches = turn([(session, 1, Display(object_type=ObjectType.WATCH.name, limit=1))])

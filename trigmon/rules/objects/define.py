@@ -111,6 +111,8 @@ def decide_alter(call: Alter, facts: WorldFacts, found: Found | None, now: int, 
     values = read_attributes(object_type, call.name, call.attributes)
     definition = _meant(object_type, call.name, values.get("qsg_disp") is QsgDisp.GROUP, facts)
     changed = with_values(object_type, definition, values, now)
+    if object_type is ObjectType.QMGR and not definition.created_ms:
+        changed = replace(changed, created_ms=now)  # the first start; QMID says it from then on
     check_named(changed, definition, facts)
     return _set(facts, object_type, changed, now, ids)
 

@@ -13,11 +13,13 @@ from trigmon.mq.attributes import (
     STATUS,
     AliasQueue,
     Attribute,
+    Definition,
     LocalQueue,
     RemoteQueue,
     find_attribute,
 )
 from trigmon.mq.calls import Inquire, Set
+from trigmon.mq.descriptors import date_and_time
 from trigmon.mq.enums import ObjectType, OpenOption, QType, word
 from trigmon.mq.errors import (
     AttrValueError,
@@ -100,6 +102,8 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
         row[name] = attribute.plain(getattr(definition, name))
     row["created_ms"] = definition.created_ms
     row["altered_ms"] = definition.altered_ms
+    if object_type is ObjectType.QMGR:
+        row["q_mgr_identifier"] = q_mgr_identifier(definition)
     if object_type in _Q_TYPES:
         row["q_type"] = word(_Q_TYPES[object_type])
     if queue is not None and object_type is ObjectType.QLOCAL:
@@ -108,6 +112,13 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
         row["open_output_count"] = queue.open_output_count
         row["uncommitted_msgs"] = queue.uncommitted_puts + queue.uncommitted_gets + queue.reserved
     return row
+
+
+def q_mgr_identifier(q_mgr: Definition) -> str:
+    """Returns QMID: at most 28 characters of the name, and the moment of the first start, in UTC."""
+    day, clock = date_and_time(q_mgr.created_ms)
+    when = f"{day[:4]}-{day[4:6]}-{day[6:]}_{clock[:2]}.{clock[2:4]}.{clock[4:6]}"
+    return f"{q_mgr.name[:28]}_{when}"
 
 
 def decide_set(call: Set, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
