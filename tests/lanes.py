@@ -43,6 +43,7 @@ USED_BY_FILE = {
     "tests/acceptance/test_road.py": "spark",
     "tests/attacks/test_attacks.py::test_behind_all": "root",
     "tests/attacks/test_attacks.py::test_it_gets_nothing": "root",
+    "tests/attacks/test_attacks.py::test_what_daemon": "root",
     "tests/benchmarks/test_benchmarks.py::test_a_shared_queue": "postgres",
     "tests/benchmarks/test_benchmarks.py::test_every_benchmark": "process",
     "tests/benchmarks/test_benchmarks.py::test_scrapes": "process",

@@ -197,7 +197,7 @@ for _who in (STRANGER, MEMBER):
     _on_processes(_who, ("daemon", "monitor", "keeper", "program", "RUNAS program"), _FILES)
 _on_processes(MONITOR, ("daemon", "RUNAS program"), _FILES)
 # It may end its own monitor; but whoever looks into it, or traces it, has its rights.
-_on_processes(MONITOR, ("monitor", "keeper"), ("mem",), signals=False)
+_on_processes(MONITOR, ("monitor", "keeper"), _FILES, signals=False)
 
 
 def _secret_anywhere(place, _):

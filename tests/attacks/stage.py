@@ -324,7 +324,7 @@ class Stage:
             home=self.home,
             marks=self.home / "marks",
             open=self.home / "open",
-            pids=self._pids(),
+            pids=self.pids(),
             runs=self.runs,
             monitors_name=str(self.runs["AS"]["monitor"]),
             server_uid=self.server.uid,
@@ -337,7 +337,8 @@ class Stage:
             place.address = address
             self.actors[role] = Actor(user, place, work)
 
-    def _pids(self) -> dict[str, int]:
+    def pids(self) -> dict[str, int]:
+        """The processes that are attacked, by name."""
         assert self.daemon.process is not None and self.monitor is not None
         job = self.runs["SLEEPER"]["pid"]
         keeper = int(Path(f"/proc/{job}/stat").read_text().rpartition(")")[2].split()[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,14 @@ def test_there_are_enough_and_each_has_its_own_name(capsys):
     assert len({attack.id for attack in ATTACKS}) == len(ATTACKS)
     with capsys.disabled():
         print(f"\n{len(ATTACKS)} attacks: {', '.join(f'{number} as {role}' for role, number in counts().items())}")
+
+
+def test_what_daemon_monitor_and_keeper_have_in_memory_is_root_s_alone_and_a_program_s_is_its_user_s(stage):
+    # Of a process whose memory is private root has the files (proc(5)); else its own user has them.
+    owners = {which: Path(f"/proc/{pid}/environ").stat().st_uid for which, pid in stage.pids().items()}
+    private = ("daemon", "monitor", "keeper")
+    assert {which: owners[which] for which in private} == dict.fromkeys(private, 0)
+    assert owners["program"] == stage.monitors.uid
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)

@@ -131,4 +131,7 @@ def _value(option: str, name: str) -> str:
     directory = os.environ.get("CREDENTIALS_DIRECTORY")
     if not directory:
         raise click.UsageError(f"{option} {name}: CREDENTIALS_DIRECTORY is not set; the process names it in SECRETS")
+    from trigmon.keeper.private_memory import keep_memory_private
+
+    keep_memory_private()
     return (Path(directory) / name).read_text().strip()

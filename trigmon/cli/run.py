@@ -22,8 +22,10 @@ def run(ctx: click.Context, monitor: bool, data: str | None, accept_loss: bool) 
 
     Exit 6 when the data directory holds less than was acknowledged; the log names what is missing.
     """
+    from trigmon.keeper.private_memory import keep_memory_private
     from trigmon.server import daemon
 
+    keep_memory_private()
     ours = invocation()
     ours.announce_config()
     settings = ours.settings(qmgr__data=data)
@@ -42,12 +44,14 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     Several monitors may serve one queue manager, and one initiation queue.
     """
     from trigmon import log
+    from trigmon.keeper.private_memory import keep_memory_private
     from trigmon.launch.permissions import Grants
     from trigmon.launch.spark.warm.connect_server import Serving
     from trigmon.monitor.child_process import Limits
     from trigmon.monitor.monitor import MonitorOptions
     from trigmon.monitor.monitor import run as run_monitor
 
+    keep_memory_private()
     ours = invocation()
     ours.announce_config()
     settings = ours.settings(qmgr__data=data, monitor__initiation_q=initq, monitor__stop_runs=stop_runs)

@@ -37,8 +37,10 @@ def make(hosts: tuple[str, ...], days: int, renew: bool) -> None:
     nothing needs to be made: name them in tls.certificate, tls.private_key and tls.client_authority.
     """
     from trigmon.cli import output
+    from trigmon.keeper.private_memory import keep_memory_private
     from trigmon.tls import accounts, certificates
 
+    keep_memory_private()
     directory = _directory(invocation().settings())
     now = datetime.datetime.now(datetime.UTC)
     own = directory / "authority.crt", directory / "authority.key"
@@ -97,9 +99,11 @@ def user(
 ) -> None:
     """Let a user come by TLS, by a certificate or a password, or no more."""
     from trigmon.cli import output
+    from trigmon.keeper.private_memory import keep_memory_private
     from trigmon.tls import accounts, passwords
     from trigmon.tls.accounts import Account
 
+    keep_memory_private()
     if not (certificate or password or subject or groups or remove):
         raise click.UsageError("say how the user comes: --certificate, --password or --subject; or --remove")
     settings = invocation().settings()

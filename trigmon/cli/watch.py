@@ -99,8 +99,10 @@ def serve() -> None:
     manager. Its user reads and moves the files, and is an administrator.
     """
     from trigmon import log
+    from trigmon.keeper.private_memory import keep_memory_private
     from trigmon.watches.service import run
 
+    keep_memory_private()
     ours = invocation()
     ours.announce_config()
     settings = ours.settings()

@@ -43,7 +43,9 @@ def web(address: str, allow_actions: bool, show_data: bool, names: tuple[str, ..
     ssh -t -L. Needs the extra web: pip install 'trigmon[web]'.
     """
     from trigmon.cli import output
+    from trigmon.keeper.private_memory import keep_memory_private
 
+    keep_memory_private()
     try:
         from trigmon.console.web.web_server import serve
         from trigmon.console.web.web_socket import listening_at

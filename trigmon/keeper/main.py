@@ -26,6 +26,7 @@ from typing import Any
 
 from trigmon.keeper import protocol
 from trigmon.keeper.keeper import Keeper
+from trigmon.keeper.private_memory import keep_memory_private
 from trigmon.keeper.subreaper import Known, Parent, Subreaper
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -35,6 +36,7 @@ _TRY_AGAIN_S = 1.0
 
 def main() -> None:
     """Runs the process: the parent of a keeper, which is a copy of it, or that keeper."""
+    keep_memory_private()
     prctl = ctypes.CDLL(None).prctl
     # A monitor's unit may give it the right to change users. It is the keeper's then, and no program's.
     prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
