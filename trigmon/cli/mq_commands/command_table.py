@@ -27,6 +27,8 @@ class MqCommand(NamedTuple):
         return found  # type: ignore[no-any-return]
 
 
+_SAMPLE_STATUSES = "0 done, else the reason of the failed call modulo 256 (2085: 37); MQ's end with 0 behind MQCONN"
+
 MQ_COMMANDS = {
     "runmqsc": MqCommand(
         "runmqsc:runmqsc",
@@ -41,5 +43,29 @@ MQ_COMMANDS = {
         "the queue managers of this machine: those that run, and those with a store",
         "0 done, 5 done with `-a`, 36 wrong options, 72 no such queue manager",
         36,
+    ),
+    "amqsput": MqCommand(
+        "amqsput:amqsput",
+        "QUEUE [QMNAME]",
+        "a message for each line of standard input, to its end or an empty line",
+        _SAMPLE_STATUSES,
+        99,
+    ),
+    "amqsget": MqCommand(
+        "amqsget:amqsget",
+        "QUEUE [QMNAME]",
+        "takes messages until none came for 15 seconds; one that could not be printed is back on the queue",
+        _SAMPLE_STATUSES,
+        99,
+    ),
+    "amqsbcg": MqCommand(
+        "amqsbcg:amqsbcg",
+        "QUEUE [QMNAME [0]]",
+        "the messages with their descriptors, the data in hexadecimal; they stay",
+        _SAMPLE_STATUSES,
+        99,
+    ),
+    "amqsgbr": MqCommand(
+        "amqsgbr:amqsgbr", "QUEUE [QMNAME]", "the data of the messages; they stay", _SAMPLE_STATUSES, 99
     ),
 }

@@ -30,6 +30,9 @@ def run(name: str, arguments: Sequence[str]) -> int:
         # The reader of the output has gone; the interpreter must not try to flush the rest at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        click.echo(f"{name}: {error.filename or 'output'}: {error.strerror}", err=True)
+        return 1
     except KeyboardInterrupt:
         return INTERRUPTED
     return status
