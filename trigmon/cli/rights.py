@@ -134,7 +134,7 @@ def explain_user(queue: str, who: str, groups: Iterable[str]) -> bool:
     from trigmon.mq.replies import Values
 
     with invocation().connected() as qm:
-        call = ExplainRights(name=queue, user=who, groups=sorted({*groups, *_groups_here(who)}))
+        call = ExplainRights(name=queue, user=who, groups=sorted({*groups, *groups_here(who)}))
         found = qm.ask(call, Values).values
     if invocation().is_json:
         click.echo(output.json_line(found))
@@ -149,7 +149,7 @@ def explain_user(queue: str, who: str, groups: Iterable[str]) -> bool:
     return all(row["has"] for row in found["rights"] if row["right"] in ("put", "get"))
 
 
-def _groups_here(who: str) -> list[str]:
+def groups_here(who: str) -> list[str]:
     """Returns the groups of a user of this machine; none where it has no such user."""
     import grp
     import os

@@ -29,6 +29,11 @@ class MqCommand(NamedTuple):
 
 _SAMPLE_STATUSES = "0 done, else the reason of the failed call modulo 256 (2085: 37); MQ's end with 0 behind MQCONN"
 
+_AUTHORITY_STATUSES = (
+    "0 done, 36 wrong arguments, 40 queue manager not available, 71 refused, 72 wrong name, 133 unknown object, "
+    "145 to 149 name, type or user missing or wrong"
+)
+
 MQ_COMMANDS = {
     "runmqsc": MqCommand(
         "runmqsc:runmqsc",
@@ -67,5 +72,26 @@ MQ_COMMANDS = {
     ),
     "amqsgbr": MqCommand(
         "amqsgbr:amqsgbr", "QUEUE [QMNAME]", "the data of the messages; they stay", _SAMPLE_STATUSES, 99
+    ),
+    "dmpmqcfg": MqCommand(
+        "dmpmqcfg:dmpmqcfg",
+        "[-m QMNAME] [-a] [-n NAME] [-x all|object|authrec] [-t TYPE] [-o mqsc|1line|setmqaut]",
+        "`trigmon export --mqsc --system`; without `-a` what differs from the defaults",
+        "0 done, 10 wrong options, 20 queue manager not available",
+        10,
+    ),
+    "setmqaut": MqCommand(
+        "setmqaut:setmqaut",
+        "[-m QMNAME] -t TYPE [-n PROFILE] (-p USER|-g GROUP)... (+RIGHT|-RIGHT|-remove)...",
+        "SET AUTHREC and DELETE AUTHREC; rights and types that mean nothing here are named and skipped",
+        _AUTHORITY_STATUSES + ", 150 no right, 151 a wrong one",
+        36,
+    ),
+    "dspmqaut": MqCommand(
+        "dspmqaut:dspmqaut",
+        "[-m QMNAME] -t TYPE [-n NAME] (-p USER|-g GROUP)",
+        "what a user, with its groups, or a group may do with an object",
+        _AUTHORITY_STATUSES,
+        36,
     ),
 }
