@@ -60,6 +60,8 @@ def values(attribute: Attribute) -> st.SearchStrategy[Any]:
         return FITTING[attribute.name]
     if attribute.is_name:
         return st.one_of(st.just(""), names)
+    if attribute.is_names:
+        return st.lists(names, max_size=4)
     if attribute.is_text:
         fitting = texts.filter(lambda text: len(text.encode()) <= attribute.length)
         # A text ends where its trailing blanks begin, as fields of fixed length have it.
@@ -80,7 +82,7 @@ def attributes(which: ObjectType) -> st.SearchStrategy[dict[str, Any]]:
 
 record_names = st.builds(
     lambda of_type, profile, entity: f"{of_type} {profile} {entity}",
-    st.sampled_from(["queue", "process", "watch"]),
+    st.sampled_from(["queue", "namelist", "process", "watch"]),
     st.sampled_from(["A.**", "**", "A?", "Z.*.9", "%_/"]),
     st.sampled_from(["user alice", "group etl", "group *", "user 5001"]),
 )

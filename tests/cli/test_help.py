@@ -15,6 +15,7 @@ from trigmon.mq.attribute_meanings import MEANINGS
 from trigmon.mq.attributes import ATTRIBUTES
 
 PROMISED = {
+    "namelist",
     "schedule",
     "watch",
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),

@@ -420,3 +420,19 @@ def test_a_process_of_a_program_is_shown_without_sparks_attributes_unless_one_is
     assert "spark_conf" in objects(trigmon("process", "show", "SHOWN.UNIX", "--output", "json"))[0]
     trigmon("process", "alter", "SHOWN.UNIX", "appl_type=spark", "appl_id=job.py")
     assert "spark_conf" in trigmon("process", "show", "SHOWN.UNIX").stdout
+
+
+def test_a_namelist_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon):
+    defined = trigmon("namelist", "define", "OB.NL", "names=ORDERS,Pay.ments", "DESCR=at night")
+    assert (defined.exit_code, defined.stdout) == (0, "NAMELIST OB.NL defined\n")
+    assert trigmon("namelist", "alter", "OB.NL", "NAMES=ORDERS,RETURNS,C").exit_code == 0
+    (shown,) = objects(trigmon("namelist", "show", "OB.NL", "--output", "json"))
+    assert (shown["names"], shown["name_count"]) == (["ORDERS", "RETURNS", "C"], 3)
+    head, row = trigmon("namelist", "list", "OB.N*").stdout.splitlines()
+    assert (head.split()[:3], row.split()[:2]) == (["name", "name_count", "names"], ["OB.NL", "3"])
+    assert trigmon("namelist", "define", "OB.NL2", "--like", "OB.NL").exit_code == 0
+    assert "namelist: OB.NL2" in trigmon("export", "--yaml").stdout
+    assert trigmon("namelist", "alter", "OB.NL", "names=two words").exit_code == 0
+    assert trigmon("namelist", "alter", "OB.NL", "names=a!").exit_code == 2
+    assert trigmon("namelist", "delete", "OB.NL").stdout == "NAMELIST OB.NL deleted\n"
+    assert trigmon("namelist", "show", "OB.NL").exit_code == 3

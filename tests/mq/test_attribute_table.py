@@ -77,15 +77,21 @@ QREMOTE = [
     ("CAPEXPRY", "cap_expiry", 276, CapExpiry.NOLIMIT),
     ("QSGDISP", "qsg_disp", 63, QsgDisp.Q_MGR),
 ]
+NAMELIST = [
+    ("DESCR", "description", 2009, ""),
+    ("NAMES", "names", 2020, ()),
+    ("NAMCOUNT", "name_count", 19, 0),
+    ("QSGDISP", "qsg_disp", 63, QsgDisp.Q_MGR),
+]
 PROCESS = [
-    ("DESCR", "description", 2013, ""),
+    ("DESCR", "description", 2011, ""),
     ("APPLTYPE", "appl_type", 1, ApplType.UNIX),
     ("APPLICID", "appl_id", 2001, ""),
     ("ENVRDATA", "env_data", 2007, ""),
     ("USERDATA", "user_data", 2021, ""),
 ]
 QMGR = [
-    ("DESCR", "description", 2013, ""),
+    ("DESCR", "description", 2014, ""),
     ("TRIGINT", "trigger_interval", 25, 999_999_999),
     ("DEADQ", "dead_letter_q_name", 2006, ""),
     ("DEFXMITQ", "def_xmit_q_name", 2025, ""),
@@ -109,6 +115,7 @@ QMGR = [
     [(ObjectType.QLOCAL, *row) for row in QLOCAL]
     + [(ObjectType.QMODEL, *row) for row in QMODEL]
     + [(ObjectType.QREMOTE, *row) for row in QREMOTE]
+    + [(ObjectType.NAMELIST, *row) for row in NAMELIST]
     + [(ObjectType.PROCESS, *row) for row in PROCESS]
     + [(ObjectType.QMGR, *row) for row in QMGR]
     + [

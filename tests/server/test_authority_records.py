@@ -275,3 +275,15 @@ def test_a_file_with_a_wrong_record_is_refused_with_its_line(one, tmp_path, text
     assert done.returncode == 1
     assert problem in done.stderr
     assert "wrong.yaml:" in done.stderr
+
+
+def test_a_list_of_names_has_rights_of_its_own_which_a_record_for_queues_does_not_give(one):
+    with one.connect() as qm:
+        qm.call(Define(object_type="NAMELIST", name="NIGHTLY", attributes={"names": ["A", "B"]}))
+    give(one, f"queue ** user {ALICE}", "all")
+    opened = Open(object_name="NIGHTLY", object_type="NAMELIST", options=int(OpenOption.INQUIRE))
+    assert "inquire on namelist NIGHTLY" in refusal(one, opened)
+    assert "administer on namelist NIGHTLY" in refusal(one, Alter(object_type="NAMELIST", name="NIGHTLY"))
+    give(one, f"namelist NIGHT* user {ALICE}", "inquire")
+    assert refusal(one, opened) == ""
+    assert "administer on namelist NIGHTLY" in refusal(one, Alter(object_type="NAMELIST", name="NIGHTLY"))

@@ -20,6 +20,7 @@ COMMANDS = {
     "apply": "trigmon.cli.apply:apply",
     "queue": "trigmon.cli.queue:queue",
     "process": "trigmon.cli.process:process",
+    "namelist": "trigmon.cli.namelist:namelist",
     "schedule": "trigmon.cli.schedule:schedule",
     "watch": "trigmon.cli.watch:watch",
     "put": "trigmon.cli.put:put",

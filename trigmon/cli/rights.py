@@ -18,7 +18,7 @@ _COLUMNS = ["profile", "of_type", "entity_type", "entity", "rights", "altered_ms
 
 def _about(function: F) -> F:
     """Adds the arguments that name a record and rights."""
-    types = ("queue", "process", "qmgr", "schedule", "watch")
+    types = ("queue", "namelist", "process", "qmgr", "schedule", "watch")
     kind = click.option("--type", "of_type", type=click.Choice(types), default="queue", help="Of object.")
     profile = click.argument("profile", metavar="NAME", default="")
     rights = click.argument("rights", metavar="RIGHT,...")

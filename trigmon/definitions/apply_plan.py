@@ -113,7 +113,8 @@ def _deletions(wanted: list[Wanted], there: Iterable[Row]) -> Iterator[Step]:
     names_rights = any(one.object_type == "AUTHREC" for one in wanted)
     named = {_key(one.object_type, one.name) for one in wanted}
     # What points at others goes first: those may go with it. Dynamic queues are their programs' own.
-    order = {"AUTHREC": 0, "SCHEDULE": 0, "WATCH": 0, "QALIAS": 1, "QREMOTE": 2, "QMODEL": 3, "QLOCAL": 4, "PROCESS": 5}
+    order = dict.fromkeys(("AUTHREC", "SCHEDULE", "WATCH", "NAMELIST"), 0)
+    order |= {"QALIAS": 1, "QREMOTE": 2, "QMODEL": 3, "QLOCAL": 4, "PROCESS": 5}
     for row in sorted(there, key=lambda r: (order.get(r["object_type"], 6), r["name"])):
         kind, name = row["object_type"], row["name"]
         if kind == "AUTHREC" and not names_rights:

@@ -180,7 +180,7 @@ def _reader(attribute: Attribute) -> Callable[[object], Any]:
 def is_text(which: ObjectType, name: str) -> bool:
     """Returns whether the value of this long name, or group, is text as written: 012 and 1.10 are no numbers."""
     attribute = ATTRIBUTES[which].get(name)
-    return name in ("spark", "environment") if attribute is None else attribute.is_text
+    return name in ("spark", "environment") if attribute is None else attribute.is_text or attribute.is_names
 
 
 def _model(which: ObjectType) -> type[BaseModel]:

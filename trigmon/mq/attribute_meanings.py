@@ -116,6 +116,8 @@ MEANINGS = {
     "done": "The directory to which a file is moved when its message is put. Blank: done below the directory.",
     "failed": "The directory to which a file is moved that no message could be put for. Blank: failed below the"
     " directory.",
+    "names": "The names of the list, in their order. Nothing checks that there are such objects.",
+    "name_count": "The number of names in the list.",
     "trigger_interval": "Milliseconds: a FIRST queue that is not empty triggers again when a message comes so long"
     " after the last trigger message. The default is 11.6 days.",
     "dead_letter_q_name": "The queue for messages that cannot be delivered; without one they are dropped or refused.",

@@ -3,8 +3,8 @@
 A field's name is the long MQI name in snake_case, its type is what a rule reads, its default is MQ's, and the
 ``Attribute`` beside it says the rest: MQSC's word, IBM's selector, what is allowed, whether MQSET may change it.
 Definitions, MQSC, MQINQ, MQSET and the command line all read this table and no other.
-Sources: the manual's pages of DEFINE QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS and ALTER QMGR, and the header's
-selectors.
+Sources: the manual's pages of DEFINE QLOCAL, QALIAS, QREMOTE, QMODEL, NAMELIST, PROCESS and ALTER QMGR, and the
+header's selectors.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ from trigmon.mq.timed_enums import Content, Missed, OnlyIf
 
 ENABLED = MappingProxyType({"ENABLED": Inhibit.ALLOWED, "DISABLED": Inhibit.INHIBITED})
 BILLION = 999_999_999
+MOST_NAMES = 256
+"""The most names of a namelist."""
+_SEPARATORS = re.compile(r"[,\s]+")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -74,6 +77,7 @@ class Attribute(msgspec.Struct, frozen=True):
     flags: tuple[str, str] | None = None
     user_range: bool = False
     is_duration: bool = False  # in seconds; 90s, 15m, 2h and 1d are read too
+    is_names: bool = False  # several names: a text with commas or blanks, or a list; held as a tuple
     is_rights: bool = False  # words of rights, as a text or a list; held as MQ's words with commas
     settable: bool = False
     read_only: bool = False
@@ -97,8 +101,9 @@ class Attribute(msgspec.Struct, frozen=True):
             return f"a name of at most {NAME_LENGTH} of the characters A-Z a-z 0-9 . / _ %, or blank"
         if self.length:
             return f"text of at most {self.length} bytes"
-        if self.is_rights:
-            return f"some of {', '.join(PLAIN_WORDS)}, or of MQ's words for them"
+        if self.is_names or self.is_rights:
+            rights = f"some of {', '.join(PLAIN_WORDS)}, or of MQ's words for them"
+            return rights if self.is_rights else f"at most {MOST_NAMES} names of objects"
         return f"{self.low} to {self.high}" + (" seconds, or a time such as 90s, 15m, 2h or 1d" * self.is_duration)
 
     def read(self, value: object, where: str) -> Any:
@@ -110,6 +115,8 @@ class Attribute(msgspec.Struct, frozen=True):
             return self._read_word(value, where)
         if self.is_text:
             return self._read_text(value, where)
+        if self.is_names:
+            return self._read_names(value, where)
         if self.is_rights:
             try:
                 return canonical(value)
@@ -127,6 +134,8 @@ class Attribute(msgspec.Struct, frozen=True):
             return self.flags[int(value)]
         if self.is_rights:
             return str(value).upper()
+        if self.is_names:
+            return ",".join(value)
         for text, member in (self.words or {}).items():
             if member == value:
                 return text
@@ -137,7 +146,7 @@ class Attribute(msgspec.Struct, frozen=True):
         kind = type(self.default)
         if isinstance(self.default, IntEnum) and value in kind._value2member_map_:
             return word(kind(value))
-        return value
+        return list(value) if self.is_names else value
 
     def _number(self, text: str) -> int | str:
         """Returns the number that a text is, in seconds where it is a time; the text where it is none."""
@@ -184,6 +193,15 @@ class Attribute(msgspec.Struct, frozen=True):
         elif len(text.encode()) > self.length or any(ord(c) < 32 or ord(c) == 127 for c in text):
             raise self._refusal(value, where)
         return text
+
+    def _read_names(self, value: object, where: str) -> tuple[str, ...]:
+        items = _SEPARATORS.split(value) if isinstance(value, str) else value
+        if not isinstance(items, (list, tuple)) or not all(isinstance(name, str) for name in items):
+            raise self._refusal(value, where)
+        names = tuple(name.strip() for name in items if name.strip())
+        if len(names) > MOST_NAMES or not all(map(is_object_name, names)):
+            raise self._refusal(value, where)
+        return names
 
     def _refusal(self, value: object, where: str) -> AttrValueError:
         shown = value if isinstance(value, (int, str)) else repr(value)
@@ -358,10 +376,22 @@ class AliasQueue(Definition, frozen=True, kw_only=True, omit_defaults=True):
     qsg_disp: QsgDisposition = QsgDisp.Q_MGR
 
 
+class Namelist(Definition, frozen=True, kw_only=True, omit_defaults=True):
+    """DEFINE NAMELIST: names of objects, in an order, which programs inquire. What they name need not be there.
+
+    ``name_count`` is no attribute that is set: it is the number of ``names`` where the object is shown.
+    """
+
+    description: Annotated[str, Attribute("DESCR", 2009, length=64)] = ""
+    names: Annotated[tuple[str, ...], Attribute("NAMES", 2020, is_names=True)] = ()
+    name_count: Annotated[int, Attribute("NAMCOUNT", 19, high=MOST_NAMES, read_only=True)] = 0
+    qsg_disp: QsgDisposition = QsgDisp.Q_MGR
+
+
 class Process(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """DEFINE PROCESS: what a monitor starts. The attributes from ``instances`` on are ours."""
 
-    description: Description = ""
+    description: Annotated[str, Attribute("DESCR", 2011, length=64)] = ""
     appl_type: Annotated[
         int,
         Attribute(
@@ -476,7 +506,7 @@ class AuthorityRecord(Definition, frozen=True, kw_only=True, omit_defaults=True)
 class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_defaults=True):
     """ALTER QMGR: the queue manager's own attributes. What a program asks first is fixed: see ``compatibility``."""
 
-    description: Description = ""
+    description: Annotated[str, Attribute("DESCR", 2014, length=64)] = ""
     trigger_interval: Annotated[int, Attribute("TRIGINT", 25)] = BILLION
     dead_letter_q_name: Annotated[str, Attribute("DEADQ", 2006, is_name=True)] = ""
     def_xmit_q_name: Annotated[str, Attribute("DEFXMITQ", 2025, is_name=True)] = ""
@@ -503,13 +533,14 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
 
 
 AnyQueue = LocalQueue | AliasQueue | RemoteQueue | ModelQueue
-AnyDefinition = AnyQueue | Process | Schedule | Watch | AuthorityRecord | QueueManagerDefinition
+AnyDefinition = AnyQueue | Namelist | Process | Schedule | Watch | AuthorityRecord | QueueManagerDefinition
 
 KINDS: dict[ObjectType, type[Definition]] = {
     ObjectType.QLOCAL: LocalQueue,
     ObjectType.QALIAS: AliasQueue,
     ObjectType.QREMOTE: RemoteQueue,
     ObjectType.QMODEL: ModelQueue,
+    ObjectType.NAMELIST: Namelist,
     ObjectType.PROCESS: Process,
     ObjectType.SCHEDULE: Schedule,
     ObjectType.WATCH: Watch,
@@ -520,7 +551,7 @@ OBJECT_TYPES = {kind: which for which, kind in KINDS.items()}
 QUEUE_KINDS = (ObjectType.QLOCAL, ObjectType.QALIAS, ObjectType.QREMOTE, ObjectType.QMODEL)
 OUR_KINDS = (ObjectType.SCHEDULE, ObjectType.WATCH)
 """The kinds of object that MQ has not."""
-EVERY_TYPE = ("queue", "PROCESS", *(kind.name for kind in OUR_KINDS), "AUTHREC", "QMGR")
+EVERY_TYPE = ("queue", "NAMELIST", "PROCESS", *(kind.name for kind in OUR_KINDS), "AUTHREC", "QMGR")
 """What DISPLAY is asked for, one after the other, to see every object."""
 
 

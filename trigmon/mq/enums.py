@@ -1,8 +1,7 @@
 """IBM's enumerations under readable names.
 
-A class is an attribute or a field, a member is the tail of IBM's constant, the value is IBM's number:
-``TriggerType.FIRST`` is ``MQTT_FIRST`` is 1. Option words are flags. Nothing here has behaviour beyond
-reading a value in any of the ways a user may write it (:func:`read`) and saying it again (:func:`word`).
+A class is an attribute or a field, a member the tail of IBM's constant, the value IBM's number: ``TriggerType.FIRST``
+is ``MQTT_FIRST`` is 1. Option words are flags. :func:`read` reads a value as users write it, :func:`word` writes it.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ class ObjectType(IntEnum):
     QMODEL = 2
     QALIAS = 3
     QREMOTE = 6
+    NAMELIST = 12
     PROCESS = 13
     QMGR = 15
     SCHEDULE = 1001

@@ -53,7 +53,7 @@ PLAIN_WORDS = ("put", "get", "browse", "inquire", "set", "pause", "administer")
 WORDS = tuple(_WORDS)
 _SEPARATORS = re.compile(r"[,\s]+")
 
-OBJECT_TYPES = ("queue", "process", "qmgr", "schedule", "watch")
+OBJECT_TYPES = ("queue", "namelist", "process", "qmgr", "schedule", "watch")
 """The kinds of object that a record can be about: all kinds of queue are one."""
 ENTITY_TYPES = ("user", "group")
 _PROFILE = re.compile(rf"[A-Za-z0-9./_%*?]{{1,{NAME_LENGTH}}}\Z")

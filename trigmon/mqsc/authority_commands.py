@@ -18,7 +18,7 @@ from trigmon.mqsc.unsupported import Elsewhere
 
 _ENTITIES = {"PRINCIPAL": "user", "GROUP": "group"}
 _KEYWORDS = {kind: keyword for keyword, kind in _ENTITIES.items()}
-_ELSEWHERE = ["AUTHINFO", "CHANNEL", "CLNTCONN", "COMMINFO", "LISTENER", "NAMELIST", "RQMNAME", "SERVICE", "TOPIC"]
+_ELSEWHERE = ["AUTHINFO", "CHANNEL", "CLNTCONN", "COMMINFO", "LISTENER", "RQMNAME", "SERVICE", "TOPIC"]
 _NO_RIGHTS = {
     word: Elsewhere(why, None)
     for why, words in {

@@ -145,7 +145,7 @@ def _verb(reading: Reading, first: Parameter) -> str:
 def _noun(reading: Reading, second: Parameter) -> str:
     keyword = second.keyword
     allowed = words.NOUNS_OF.get(reading.verb, ())
-    noun = words.full_word(keyword, words.NOUNS)
+    noun = words.SHORT_NOUNS.get(keyword) or words.full_word(keyword, words.NOUNS)
     if noun in allowed:
         return str(noun)
     way = unsupported.OURS_BUT_NOT_AS_MQSC.get(f"{reading.verb} {keyword}")

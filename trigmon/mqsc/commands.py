@@ -339,6 +339,8 @@ def _attribute_value(reading: Reading, attribute: Attribute, parameter: Paramete
         return parameter.keyword
     if parameter.values is None:
         raise reading.error(parameter, f"{parameter.keyword} needs a value: {attribute.allowed}", ParmMissing)
+    if attribute.is_names:
+        return [value.text for value in parameter.values]
     if len(parameter.values) > 1:
         raise reading.error(parameter, f"{parameter.keyword} takes one value; quote text that holds blanks")
     value = parameter.values[0] if parameter.values else Value("", quoted=True)
@@ -353,7 +355,7 @@ def _attribute_value(reading: Reading, attribute: Attribute, parameter: Paramete
 
 def _amq_of_value(attribute: Attribute) -> int:
     """Returns MQ's message number of a wrong value: a name, a string's length, a number's range, another word."""
-    if attribute.is_name:
+    if attribute.is_name or attribute.is_names:
         return 8424
     if attribute.is_text:
         return 8413

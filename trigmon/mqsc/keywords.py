@@ -14,10 +14,13 @@ VERBS |= {"SET": 3}
 ENDINGS = ("END", "EXIT", "QUIT")
 QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
 OURS = tuple(kind.name for kind in OUR_KINDS)
-OBJECTS = (*QUEUES, "PROCESS", *OURS)
+OBJECTS = (*QUEUES, "PROCESS", "NAMELIST", *OURS)
 NOUNS = dict.fromkeys(QUEUES, 2) | {"PROCESS": 3, "QMGR": 4, "QUEUE": 1, "QSTATUS": 2}
-NOUNS |= {"SCHEDULE": 5, "WATCH": 5, "AUTHREC": 7}
+NOUNS |= {"NAMELIST": 8, "SCHEDULE": 5, "WATCH": 5, "AUTHREC": 7}
 NOUNS |= {"QSTATS": 6, "QMSTATUS": 8, "CONN": 4}
+
+SHORT_NOUNS = {"NL": "NAMELIST"}
+"""Short forms that are no beginnings of their words."""
 
 NOUNS_OF = {
     "ALTER": (*OBJECTS, "QMGR"),

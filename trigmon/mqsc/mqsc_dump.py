@@ -16,7 +16,7 @@ from trigmon.mqsc.authority_commands import command_of
 from trigmon.rules.objects.define import DEFAULT_OBJECTS
 
 _SPARK = "spark"
-_ORDER = ("QMGR", "PROCESS", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH", "AUTHREC")
+_ORDER = ("QMGR", "PROCESS", "NAMELIST", "QMODEL", "QLOCAL", "QREMOTE", "QALIAS", "SCHEDULE", "WATCH", "AUTHREC")
 
 
 def script(rows: Iterable[dict[str, Any]], *, system: bool = False) -> Iterator[str]:
@@ -70,10 +70,13 @@ def _names_to_write(row: dict[str, Any], which: ObjectType) -> set[str]:
     return changed | {a.name for a in ours if is_spark and a.name.startswith("spark_")}
 
 
-def _pair(attribute: Attribute, value: object, name: str) -> str:
+def _pair(attribute: Attribute, value: Any, name: str) -> str:
     written = attribute.write(attribute.read(value, name))
     if attribute.flags:
         return written
+    if attribute.is_names:
+        quoted = ",".join(f"'{name}'" for name in value) or "' '"
+        return f"{attribute.mqsc}({quoted})"
     if attribute.is_text:
         quoted = written.replace("'", "''") or " "
         return f"{attribute.mqsc}('{quoted}')"

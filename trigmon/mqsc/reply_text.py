@@ -25,6 +25,9 @@ _DONE = {
     **{("DEFINE", queue): (8006, "trigmon queue created.") for queue in QUEUES},
     **{("DELETE", queue): (8007, "trigmon queue deleted.") for queue in QUEUES},
     **{("ALTER", queue): (8008, "trigmon queue changed.") for queue in QUEUES},
+    ("DEFINE", "NAMELIST"): (8552, "trigmon namelist created."),
+    ("DELETE", "NAMELIST"): (8553, "trigmon namelist deleted."),
+    ("ALTER", "NAMELIST"): (8551, "trigmon namelist changed."),
     ("DEFINE", "PROCESS"): (8010, "trigmon process created."),
     ("DELETE", "PROCESS"): (8011, "trigmon process deleted."),
     ("ALTER", "PROCESS"): (8012, "trigmon process changed."),
@@ -37,6 +40,7 @@ _DONE = {
     ("PING", "QMGR"): (8415, "Ping trigmon Queue Manager command complete."),
 }
 _SHOWN = {
+    "NAMELIST": "AMQ8550I: Display namelist details.",
     "PROCESS": "AMQ8407I: Display Process details.",
     # MQ has no such objects, and so no number.
     "SCHEDULE": "Display Schedule details.",
@@ -220,6 +224,6 @@ def _head(command: Command, row: dict[str, Any]) -> list[str]:
         return [f"QSTATS({row['name']})"]
     if command.noun == "AUTHREC":
         return [f"{word}({text})" for word, text in fields(row).items()]
-    if command.noun in ("PROCESS", *OURS):
+    if command.noun in ("NAMELIST", "PROCESS", *OURS):
         return [f"{command.noun}({row['name']})"]
     return [f"QUEUE({row['name']})", f"TYPE({command.q_type if command.noun == 'QSTATUS' else row['object_type']})"]

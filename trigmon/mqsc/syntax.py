@@ -36,4 +36,6 @@ def _parameter(attribute: Attribute) -> str:
     if attribute.words:
         kinds = [*attribute.words, *(["integer"] if attribute.user_range else [])]
         return f"{attribute.mqsc}( {' | '.join(kinds)} )"
+    if attribute.is_names:
+        return f"{attribute.mqsc}( name ... )"
     return f"{attribute.mqsc}( {'string' if attribute.is_text else 'integer'} )"

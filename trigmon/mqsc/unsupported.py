@@ -46,7 +46,6 @@ NOUNS = {
         _CLUSTERS: "CLUSTER CLUSQMGR",
         _SECURITY: "AUTHINFO AUTHSERV ENTAUTH POLICY SECURITY",
         _SERVICES: "SERVICE SVSTATUS",
-        "there are no namelists here": "NAMELIST NL",
         f"CFSTRUCT {LATER}": "CFSTRUCT CFSTATUS SMDS SMDSCONN GROUP",
         _STORAGE: "STGCLASS STC BUFFPOOL PSID USAGE LOG ARCHIVE",
         _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS NHASTATUS",
@@ -119,6 +118,7 @@ _QMGR = _table(
 )
 FIXED = {("QMGR", "CCSID"): Elsewhere("the queue manager's own text is UTF-8, and each message has its own", "1208")}
 """Attributes that MQ lets a command change and that are what they are here: an ALTER of them is skipped."""
+_NAMELIST = _table({_CLUSTERS: "CLUSTER= CLUSNL= CLUSDATE=? CLUSTIME=?", _NOTHING: "CMDSCOPE= NLTYPE=NONE"})
 _PROCESS = _table({_NOTHING: "CMDSCOPE=", LATER: "QSGDISP=QMGR"})
 _OURS = frozenset(kind.name for kind in OUR_KINDS)
 _NOT_OF_OURS = _table({_NOTHING: "CMDSCOPE="})
@@ -137,6 +137,8 @@ def attribute(noun: str, word: str) -> Elsewhere | None:
         return _QMGR.get(word)
     if noun == "PROCESS":
         return _PROCESS.get(word)
+    if noun == "NAMELIST":
+        return _NAMELIST.get(word)
     if noun == "QSTATUS":
         return _STATUS.get(word)
     if noun in _OURS:

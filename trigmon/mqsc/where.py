@@ -1,7 +1,7 @@
 """WHERE(keyword operator value): one condition on what a DISPLAY shows.
 
 Numbers are compared by LT GT EQ NE LE GE, attributes of fixed words by EQ and NE, texts by all of these and, against
-a generic value, by LK and NL. CT, EX, CTG and EXG are about lists, and no attribute here is one.
+a generic value, by LK and NL. CT, EX, CTG and EXG are about lists: NAMES of a namelist is the only one.
 Source: the manual's page of DISPLAY QUEUE, ``mq-facts`` 9.1.
 """
 
@@ -32,7 +32,12 @@ _GENERIC: dict[str, Callable[[str, str], bool]] = {
     "NL": lambda seen, given: not matches(seen, given),
 }
 _OPERATORS = {**_COMPARED, **_GENERIC}
-_OF_LISTS = ("CT", "EX", "CTG", "EXG")
+_OF_LISTS: dict[str, Callable[[list[str], str], bool]] = {
+    "CT": lambda seen, given: given in seen,
+    "EX": lambda seen, given: given not in seen,
+    "CTG": lambda seen, given: any(matches(each, given) for each in seen),
+    "EXG": lambda seen, given: not any(matches(each, given) for each in seen),
+}
 _HANDLE_WORDS = {
     **dict.fromkeys(("BROWSE", "INQUIRE", "OUTPUT", "SET"), ("YES", "NO")),
     "APPLTYPE": ("USER",),
@@ -58,6 +63,8 @@ class Where:
         text = texts_of(row, noun, q_type).get(self.word)
         if text is None:
             return False
+        if self.operator in _OF_LISTS:
+            return _OF_LISTS[self.operator](text.split(",") if text else [], str(self.value))
         if isinstance(self.value, str):
             return _OPERATORS[self.operator](text, self.value)
         number = "0" if (self.word, text) == ("UNCOM", "NO") else text
@@ -89,8 +96,9 @@ def _value(
         why = f": {meaning.why}" if meaning else keywords.nearest(word, keywords.words_shown(noun, q_type))
         raise reading.error(found, f"{noun} cannot be asked WHERE({word} ...){why}")
     kind, allowed = _kind(noun, q_type, word)
-    fitting = {"number": tuple(_COMPARED), "word": ("EQ", "NE"), "text": tuple(_OPERATORS)}[kind]
-    if operator in _OF_LISTS:
+    of_kind = {"number": _COMPARED, "word": ("EQ", "NE"), "text": _OPERATORS, "list": _OF_LISTS}
+    fitting = tuple(of_kind[kind])
+    if operator in _OF_LISTS and kind != "list":
         raise reading.error(found, f"{operator} is about lists, and {word} is none; {word} takes {' '.join(fitting)}")
     if operator not in fitting:
         raise reading.error(found, f"{word} is compared by {' '.join(fitting)}, not by {operator}")
@@ -98,13 +106,13 @@ def _value(
         return _number(reading, found, given)
     if kind == "word":
         return _fixed_word(reading, found, noun, word, given, allowed)
-    if operator in _GENERIC and not given.endswith("*"):
+    if operator in (*_GENERIC, "CTG", "EXG") and not given.endswith("*"):
         raise reading.error(found, f"{operator} wants a generic value, one that ends in an asterisk", ParmValueError)
     return given.rstrip(" ")
 
 
 def _kind(noun: str, q_type: str, word: str) -> tuple[str, tuple[str, ...]]:
-    """Returns whether a word's values are numbers, fixed words (these too) or text."""
+    """Returns whether a word's values are numbers, fixed words (these too), lists of names or text."""
     if q_type == "HANDLE":
         allowed = _HANDLE_WORDS.get(word, ())
         return ("word" if allowed else "number" if word in _NUMBERS_OF_STATUS else "text"), allowed
@@ -117,7 +125,7 @@ def _kind(noun: str, q_type: str, word: str) -> tuple[str, tuple[str, ...]]:
         return "text", ()
     if attribute.words or attribute.flags:
         return "word", tuple(attribute.words or attribute.flags or ())
-    return ("text" if attribute.is_text else "number"), ()
+    return ("list" if attribute.is_names else "text" if attribute.is_text else "number"), ()
 
 
 def _number(reading: Reading, found: Parameter, given: str) -> int:

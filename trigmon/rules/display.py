@@ -90,6 +90,7 @@ def _objects(world: World, q_mgr: Definition) -> Iterator[_Object]:
         (ObjectType.QALIAS, world.aliases),
         (ObjectType.QREMOTE, world.remotes),
         (ObjectType.QMODEL, world.models),
+        (ObjectType.NAMELIST, world.namelists),
         (ObjectType.PROCESS, world.processes),
         (ObjectType.SCHEDULE, world.schedules),
         (ObjectType.WATCH, world.watches),

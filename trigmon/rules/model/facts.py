@@ -16,6 +16,7 @@ from trigmon.mq.attributes import (
     AnyDefinition,
     AuthorityRecord,
     ModelQueue,
+    Namelist,
     Process,
     QueueManagerDefinition,
     RemoteQueue,
@@ -128,6 +129,7 @@ class World(msgspec.Struct, frozen=True):
     schedules: tuple[Schedule, ...] = ()
     watches: tuple[Watch, ...] = ()
     authority: tuple[AuthorityRecord, ...] = ()
+    namelists: tuple[Namelist, ...] = ()
 
 
 class Common(NamedTuple):

@@ -22,6 +22,7 @@ from trigmon.mq.attributes import (
     AuthorityRecord,
     LocalQueue,
     ModelQueue,
+    Namelist,
     Process,
     QueueManagerDefinition,
     RemoteQueue,
@@ -64,6 +65,7 @@ class Standing:
         self.aliases: dict[str, AliasQueue] = {}
         self.remotes: dict[str, RemoteQueue] = {}
         self.models: dict[str, ModelQueue] = {}
+        self.namelists: dict[str, Namelist] = {}
         self.processes: dict[str, Process] = {}
         self.schedules: dict[str, Schedule] = {}
         self.watches: dict[str, Watch] = {}
@@ -383,6 +385,7 @@ class Standing:
             ObjectType.QALIAS: self.aliases,
             ObjectType.QREMOTE: self.remotes,
             ObjectType.QMODEL: self.models,
+            ObjectType.NAMELIST: self.namelists,
             ObjectType.PROCESS: self.processes,
             ObjectType.SCHEDULE: self.schedules,
             ObjectType.WATCH: self.watches,

@@ -31,4 +31,5 @@ def world_of(standing: Standing) -> World:
         tuple(standing.schedules.values()),
         tuple(standing.watches.values()),
         tuple(standing.authority.values()),
+        tuple(standing.namelists.values()),
     )

@@ -65,8 +65,9 @@ NOT_APPLICABLE = -1
 MOST_SELECTORS = 256
 """How many attributes one MQINQ or MQSET may name."""
 
-# Selectors of names: MQCA_Q_NAME, MQCA_PROCESS_NAME, MQCA_Q_MGR_NAME.
-_NAME_SELECTORS = {ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015, **dict.fromkeys(_Q_TYPES, 2016)}
+# Selectors of names: MQCA_NAMELIST_NAME, MQCA_PROCESS_NAME, MQCA_Q_MGR_NAME, MQCA_Q_NAME.
+_NAME_SELECTORS = {ObjectType.NAMELIST: 2010, ObjectType.PROCESS: 2012, ObjectType.QMGR: 2015}
+_NAME_SELECTORS |= dict.fromkeys(_Q_TYPES, 2016)
 # A kind of object that is ours has no selector of its name.
 
 
@@ -104,6 +105,8 @@ def shown(object_type: ObjectType, definition: Any, queue: QueueFacts | None = N
     row["altered_ms"] = definition.altered_ms
     if object_type is ObjectType.QMGR:
         row["q_mgr_identifier"] = q_mgr_identifier(definition)
+    if object_type is ObjectType.NAMELIST:
+        row["name_count"] = len(definition.names)
     if object_type in _Q_TYPES:
         row["q_type"] = word(_Q_TYPES[object_type])
     if queue is not None and object_type is ObjectType.QLOCAL:

@@ -50,7 +50,7 @@ _ANY = _MESSAGES | OpenOption.INQUIRE.value | OpenOption.SET.value
 
 
 def decide_open(call: Open, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Decides MQOPEN of a queue, or of a process or the queue manager for inquire."""
+    """Decides MQOPEN of a queue, or of a namelist, a process or the queue manager for inquire."""
     check_handles(facts)
     options = int(call.options)
     inputs = options & _INPUT
