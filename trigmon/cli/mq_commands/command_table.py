@@ -94,4 +94,12 @@ MQ_COMMANDS = {
         _AUTHORITY_STATUSES,
         36,
     ),
+    "runmqdlq": MqCommand(
+        "runmqdlq:runmqdlq",
+        "[-c] [QUEUE [QMNAME]]",
+        "applies the rules table on standard input to the dead-letter queue, each message whole or not at all; "
+        "PUTAUT(CTX) is refused",
+        "0 ended as its table says, 20 not run",
+        20,
+    ),
 }
