@@ -109,7 +109,11 @@ def begin(reading: Reading) -> None:
 
     Raises NotHereError for a command about what trigmon has not, MQError for one that is wrong.
     """
-    found = parameters(reading.statement)
+    try:
+        found = parameters(reading.statement)
+    except ParmSyntaxError:
+        _check_is_ours(reading)
+        raise
     first, reading.rest = found[0], found[1:]
     reading.verb = _verb(reading, first)
     if reading.verb == "END":
@@ -122,6 +126,15 @@ def begin(reading: Reading) -> None:
     reading.noun = _noun(reading, second)
     reading.name = _name(reading, second)
     _no_repetition(reading)
+
+
+def _check_is_ours(reading: Reading) -> None:
+    """Raises what a command about something that is not here raises: its values are never looked at."""
+    found = parameters(reading.statement, is_skipped=True)
+    first, reading.rest = found[0], found[1:]
+    reading.verb = _verb(reading, first)
+    if reading.rest:
+        _noun(reading, reading.rest.pop(0))
 
 
 def _verb(reading: Reading, first: Parameter) -> str:
@@ -157,6 +170,9 @@ def _noun(reading: Reading, second: Parameter) -> str:
             f"{reading.verb} is followed by {' or '.join(allowed)}, not {keyword}{words.nearest(keyword, allowed)}"
         )
         raise reading.error(second, expected if allowed else f"{keyword} is nothing that {reading.verb} is about")
+    kinds = [value.text.upper() for each in reading.rest if each.keyword == "TYPE" for value in each.values or ()]
+    if (reading.verb, noun, kinds) == ("RESET", "QMGR", ["STATISTICS"]):
+        raise reading.error(second, f"RESET QMGR TYPE(STATISTICS): {unsupported.STATISTICS}", FunctionNotSupported)
     if reading.verb in ("DISPLAY", "PING"):
         # A question that is not answered must not look like one whose answer is nothing.
         raise reading.error(second, f"{reading.verb} {keyword} has no answer: {why}", FunctionNotSupported)

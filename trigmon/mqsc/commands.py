@@ -54,7 +54,7 @@ class Command:
     says so. ``error`` is set when it cannot be asked at all; ``amq`` is then MQ's message number for it and
     ``segment`` its text up to what is wrong. ``shows`` are the words a DISPLAY asks for: None is every one, an empty
     tuple the name and type alone; ``where``, ``open_type`` and ``chosen`` choose among its rows. ``source`` are the
-    lines as typed, for the echo.
+    lines as typed, for the echo. ``ignores_missing``: IGNSTATE(YES) of a DELETE, which is done where nothing is there.
     """
 
     text: str
@@ -71,6 +71,7 @@ class Command:
     open_type: str = "ALL"
     where: Where | None = None
     chosen: tuple[tuple[str, str], ...] = ()
+    ignores_missing: bool = False
     skipped: tuple[Skipped, ...] = ()
     source: tuple[str, ...] = ()
 
@@ -146,8 +147,10 @@ def _delete(reading: Reading, command: Command) -> Command:
         return replace(command, calls=tuple(Delete(object_type="AUTHREC", name=name) for name in names))
     purge = reading.noun == "QLOCAL" and reading.take_flag("PURGE", "NOPURGE")
     whose = _whose(reading)
+    ignores_missing = _choice(reading, "IGNSTATE", ("NO", "YES"), "NO") == "YES"
     nothing_more(reading)
-    return replace(command, calls=(Delete(object_type=reading.noun, name=reading.name, purge=purge, qsg_disp=whose),))
+    call = Delete(object_type=reading.noun, name=reading.name, purge=purge, qsg_disp=whose)
+    return replace(command, calls=(call,), ignores_missing=ignores_missing)
 
 
 def _set(reading: Reading, command: Command) -> Command:
@@ -198,6 +201,8 @@ def _display(reading: Reading, command: Command) -> Command:
         return _display_status(reading, command)
     if reading.noun in keywords.WORDS_OF_STATUS:
         where = read_where(reading, reading.noun, "") if reading.noun == "CONN" else None
+        if reading.noun == "CONN":
+            _check_type_of_connection(reading)
         shows = _shown(reading, keywords.words_shown(reading.noun), where)
         asked: Call = DisplayConnections() if reading.noun == "CONN" else Status()
         return replace(command, calls=(asked,), shows=shows, where=where)
@@ -214,6 +219,13 @@ def _display(reading: Reading, command: Command) -> Command:
     shows = _shown(reading, keywords.words_shown(reading.noun), where)
     call = Display(object_type=object_type, name=reading.name or "*")
     return replace(command, calls=(call,), shows=shows, q_type=q_type, where=where, chosen=chosen)
+
+
+def _check_type_of_connection(reading: Reading) -> None:
+    """Takes TYPE of DISPLAY CONN. Raises FunctionNotSupported for the handles of connections."""
+    found = next((p for p in reading.rest if p.keyword == "TYPE" and p.values is not None), None)
+    if found is not None and _choice(reading, "TYPE", ("CONN", "ALL", "HANDLE"), "CONN") == "HANDLE":
+        raise reading.error(found, "DISPLAY QSTATUS(*) TYPE(HANDLE) shows who has what open", FunctionNotSupported)
 
 
 def _of_whom(reading: Reading, where: Where | None) -> Where | None:
@@ -238,7 +250,10 @@ def _display_status(reading: Reading, command: Command) -> Command:
         raise reading.error(opened, "OPENTYPE goes with TYPE(HANDLE)")
     open_type = _choice(reading, "OPENTYPE", ("ALL", "INPUT", "OUTPUT"), "ALL")
     where = read_where(reading, "QSTATUS", kind)
+    monitored = kind == "QUEUE" and reading.take_flag("MONITOR", "MONITOR")
     shows = _shown(reading, keywords.words_shown("QSTATUS", kind), where)
+    if monitored:
+        shows = tuple({*(shows or ()), *keywords.MONITOR_WORDS})
     call: Call = QueueStatus(q_name=reading.name)
     if kind == "HANDLE":
         call = DisplayHandles(q_name=reading.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import cache
 
 from trigmon.mq.attributes import ATTRIBUTES, OUR_KINDS, QUEUE_KINDS, STATUS, Attribute
 from trigmon.mq.enums import ObjectType
@@ -41,6 +42,8 @@ STATUS_WORDS = (
     *("CURDEPTH", "CURFSIZE", "CURMAXFS", "IPPROCS", "LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME"),
     *("MEDIALOG", "MONQ", "MSGAGE", "OPPROCS", "QTIME", "UNCOM"),
 )
+MONITOR_WORDS = tuple(word for word in STATUS_WORDS if word[:4] in ("LGET", "LPUT", "MEDI", "MONQ", "MSGA", "QTIM"))
+"""What DISPLAY QSTATUS shows for the one word MONITOR."""
 HANDLE_WORDS = (*("APPLTAG", "APPLTYPE", "ASTATE", "BROWSE", "INPUT", "INQUIRE", "OUTPUT", "PID", "SET", "USERID"),)
 WORDS_OF_STATUS = {
     "QSTATS": ("HIQDEPTH", "MSGSIN", "MSGSOUT", "RESETINT"),
@@ -66,6 +69,13 @@ def attribute_of(noun: str, word: str) -> Attribute | None:
     own = (a for kind in kinds_of(noun) for a in ATTRIBUTES[kind].values())
     shown = (a for a in STATUS.values() if a.name not in NOT_OF_OBJECTS) if noun in ("QUEUE", *QUEUES) else ()
     return next((a for a in (*own, *shown) if a.mqsc == word), None)
+
+
+@cache
+def is_ours(noun: str, word: str) -> bool:
+    """Returns whether a word that a DISPLAY of a noun shows is none of MQ's."""
+    found = attribute_of(noun, word) if noun in ("QUEUE", *OBJECTS, "QMGR") else None
+    return found is not None and found.ours
 
 
 def words_shown(noun: str, q_type: str = "") -> frozenset[str]:

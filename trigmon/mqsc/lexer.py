@@ -3,7 +3,8 @@
 Rules of the manual's "Rules for using MQSC": a line whose first character is ``*`` is a comment and a blank line is
 nothing, both also inside a continued command; ``+`` at a line's end continues at the next line's first non-blank,
 ``-`` at its column one, even inside quotes; ``;`` ends a command. Blanks and commas separate. Unquoted words are
-folded to upper case, quoted ones stay as typed, with ``''`` for a quote.
+folded to upper case, quoted ones stay as typed, with ``''`` for a quote. An insert such as ``+QMNAME+`` is a value
+without quotes too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from trigmon.mq.errors import ParmSyntaxError
 
 _SEPARATORS = " \t,\r\f\v"
 _WORD = re.compile(r"[^\s,()';]+")
-_UNQUOTED = re.compile(r"[A-Za-z0-9./_%]*\*?\Z|[+-][0-9]+\Z")
+_UNQUOTED = re.compile(r"(?:[A-Za-z0-9./_%]|\+[A-Za-z0-9_]+\+)*\*?\Z|[+-][0-9]+\Z")
+_INSIDE = re.compile(r"\([^()']*\)")
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,11 @@ def _split(read: _Open, *, unfinished: bool = False) -> Iterator[Statement]:
         begin = end + 1
 
 
-def parameters(statement: Statement) -> list[Parameter]:
-    """Returns the words of one command. Raises ParmSyntaxError with the line and what is near."""
+def parameters(statement: Statement, *, is_skipped: bool = False) -> list[Parameter]:
+    """Returns the words of one command. Raises ParmSyntaxError with the line and what is near.
+
+    ``is_skipped``: it is about what is not here, so a value may hold any character, and parentheses in pairs.
+    """
     text = statement.text
     if not _is_text(text):
         raise syntax_error(statement, 0, "", "there are bytes here that are no UTF-8: convert the file first")
@@ -137,7 +142,7 @@ def parameters(statement: Statement) -> list[Parameter]:
             raise syntax_error(statement, at, text[at : at + 20], "a word was expected here")
         after = _skip_blanks(text, word.end())
         if text[after : after + 1] == "(":
-            values, end = _values(statement, after + 1, at)
+            values, end = _values(statement, after + 1, at, is_skipped=is_skipped)
         else:
             values, end = None, word.end()
         found.append(Parameter(word.group().upper(), values, at, text[at:end]))
@@ -162,7 +167,7 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _values(statement: Statement, at: int, begin: int) -> tuple[tuple[Value, ...], int]:
+def _values(statement: Statement, at: int, begin: int, *, is_skipped: bool) -> tuple[tuple[Value, ...], int]:
     """Returns the values up to the closing parenthesis, and the offset behind it."""
     text = statement.text
     found: list[Value] = []
@@ -177,9 +182,13 @@ def _values(statement: Statement, at: int, begin: int) -> tuple[tuple[Value, ...
             found.append(Value(value, quoted=True))
             continue
         word = _WORD.match(text, at)
+        if word is not None and is_skipped and (inside := _INSIDE.match(text, word.end())):
+            found.append(Value(word.group() + inside.group()))
+            at = inside.end()
+            continue
         if word is None or text[word.end() : word.end() + 1] in ("(", "'"):
             raise syntax_error(statement, at, text[begin : at + 20], "a value with such characters needs quotes")
-        if not _UNQUOTED.match(word.group()):
+        if not (is_skipped or _UNQUOTED.match(word.group())):
             raise syntax_error(statement, at, word.group(), f"this value needs quotes: '{word.group()}'")
         found.append(Value(word.group().upper()))
         at = word.end()

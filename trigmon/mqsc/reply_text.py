@@ -15,7 +15,7 @@ from trigmon.mqsc.authority_commands import fields
 from trigmon.mqsc.command_reader import Skipped
 from trigmon.mqsc.commands import Command
 from trigmon.mqsc.display_values import connection_id, pair, texts_of
-from trigmon.mqsc.keywords import OURS, QUEUES, VERBS, full_word
+from trigmon.mqsc.keywords import OURS, QUEUES, VERBS, full_word, is_ours
 from trigmon.mqsc.syntax import valid_syntax
 
 COLUMN = 40
@@ -163,6 +163,11 @@ def missing(command: Command) -> str:
     return f"AMQ8147E: trigmon object {command.name} not found."
 
 
+def nothing_to_delete(command: Command) -> str:
+    """Returns the line of a DELETE with IGNSTATE(YES) whose object is not there."""
+    return f"AMQ8147I: trigmon object {command.name} not found, as IGNSTATE(YES) allows."
+
+
 def displayed(command: Command, rows: Iterable[dict[str, Any]]) -> list[str]:
     """Returns the blocks of a DISPLAY: a row of plain values by long names each."""
     lines = []
@@ -209,10 +214,11 @@ def _number(count: int) -> str:
 
 
 def _pairs(command: Command, row: dict[str, Any]) -> list[str]:
-    """Returns ``KEY(VALUE)`` of what is asked for: name and type first, the rest in alphabetical order."""
+    """Returns ``KEY(VALUE)`` of what is asked for: name and type, MQ's words as they are shown, then ours."""
     texts = texts_of(row, command.noun, command.q_type)
-    asked = sorted(texts) if command.shows is None else sorted(w for w in set(command.shows) if w in texts)
-    return [*_head(command, row), *(pair(word, texts[word]) for word in asked)]
+    asked = texts if command.shows is None else {word for word in command.shows if word in texts}
+    shown = sorted((is_ours(command.noun, word), pair(word, texts[word])) for word in asked)
+    return [*_head(command, row), *(text for _, text in shown)]
 
 
 def _head(command: Command, row: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from trigmon.mq.calls import Alter, Call, Define, Display, QueueStatus, ResetQue
 from trigmon.mq.errors import ConnectionBroken, MQError
 from trigmon.mq.names import matches
 from trigmon.mq.paging import all_rows
+from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Listing, Reply, Values
 from trigmon.mqsc import reply_text
 from trigmon.mqsc.authority_commands import fields
@@ -99,6 +100,9 @@ def _perform(command: Command, ask: Ask, say: Say) -> bool:
     except ConnectionBroken:
         raise
     except MQError as error:
+        if command.ignores_missing and error.reason is Reason.UNKNOWN_OBJECT_NAME:
+            say(reply_text.nothing_to_delete(command))
+            return True
         _say_all(reply_text.refused(command, error), say)
         return False
     say(reply_text.done(command))

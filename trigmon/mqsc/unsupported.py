@@ -42,12 +42,12 @@ NOUNS = {
     for why, nouns in {
         _CHANNELS: "CHANNEL CHL CHLAUTH CHSTATUS CHS CHINIT CHI COMMINFO",
         _LISTENERS: "LISTENER LSTR LSSTATUS CMDSERV",
-        _PUBLISH: "TOPIC SUB SBSTATUS TPSTATUS TCLUSTER PUBSUB",
-        _CLUSTERS: "CLUSTER CLUSQMGR",
+        _PUBLISH: "TOPIC TOPICSTR SUB SBSTATUS TPSTATUS TCLUSTER PUBSUB",
+        _CLUSTERS: "CLUSTER CLUSQMGR QCLUSTER QC",
         _SECURITY: "AUTHINFO AUTHSERV ENTAUTH POLICY SECURITY",
         _SERVICES: "SERVICE SVSTATUS",
         f"CFSTRUCT {LATER}": "CFSTRUCT CFSTATUS SMDS SMDSCONN GROUP",
-        _STORAGE: "STGCLASS STC BUFFPOOL PSID USAGE LOG ARCHIVE",
+        _STORAGE: "STGCLASS STC BUFFPOOL PSID BSDS USAGE LOG ARCHIVE MAXSMSGS",
         _INSIDE: "SYSTEM TRACE THREAD INDOUBT TPIPE IMSBRIDGE APSTATUS NHASTATUS",
     }.items()
     for noun in nouns.split()
@@ -66,6 +66,7 @@ OURS_BUT_NOT_AS_MQSC = {
 }
 """What trigmon does in another way: refused with the way, since skipping it would leave it undone."""
 
+STATISTICS = "there are no statistics messages that it could write; RESET QSTATS(*) answers with counts"
 QMGR_ACTS = {"ARCHIVE": _STORAGE, "RESET": _NOTHING, "RESUME": _CLUSTERS, "SUSPEND": _CLUSTERS, "REFRESH": _EVENTS}
 """Acts upon the queue manager that change nothing here."""
 
@@ -129,18 +130,37 @@ _STATUS = _table(
         " CMDSCOPE= QSGDISP=?",
     }
 )
+_Q_MGR_STATUS = _table(
+    {
+        _STORAGE: "ARCHLOG=? ARCHLSZ=? CURRLOG=? DATFSSZ=? DATFSUSE=? DATPATH=? LOGEXTSZ=? LOGFSSZ=? LOGFSUSE=?"
+        " LOGINUSE=? LOGPATH=? LOGSTRDA=? LOGSTRL=? LOGSTRTI=? LOGUTIL=? MEDIALOG=? MEDIALSZ=? QMFSENC=? QMFSSZ=?"
+        " QMFSUSE=? RECLOG=? REUSELOG=? REUSELSZ=?",
+        _CHANNELS: "CHINIT=? LDAPCONN=?",
+        _CLUSTERS: "AUTOCLUS=? UNICLUS=?",
+        _NOTHING: "AUTOCFG=? CMDSERV=? HOSTNAME=? INSTDESC=? INSTNAME=? INSTPATH=? STANDBY=? TYPE=? LOG=?",
+    }
+)
+_CONNECTION = _table(
+    {
+        _CHANNELS: "CHANNEL=? CONNAME=? CLIENTID=?",
+        _NOTHING: "APPLDESC=? ASID=? ASTATE=? CONNOPTS=? CONNTAG=? EXTCONN=? EXTURID=? MONITOR=? NID=? PSBNAME=?"
+        " PSTID=? QMURID=? RESTART=? TASKNO=? TID=? TRANSID=? UOWLOG=? UOWLOGDA=? UOWLOGTI=? UOWSTDA=? UOWSTTI=?"
+        " URDISP=? URTYPE=?",
+    }
+)
+_WORDS_OF = {
+    "QMGR": _QMGR,
+    "PROCESS": _PROCESS,
+    "NAMELIST": _NAMELIST,
+    "QSTATUS": _STATUS,
+    "QMSTATUS": _Q_MGR_STATUS,
+    "CONN": _CONNECTION,
+    **dict.fromkeys(_OURS, _NOT_OF_OURS),
+}
 
 
 def attribute(noun: str, word: str) -> Elsewhere | None:
     """Returns what MQ means by a word of an object's, if it is one that has no meaning here."""
-    if noun == "QMGR":
-        return _QMGR.get(word)
-    if noun == "PROCESS":
-        return _PROCESS.get(word)
-    if noun == "NAMELIST":
-        return _NAMELIST.get(word)
-    if noun == "QSTATUS":
-        return _STATUS.get(word)
-    if noun in _OURS:
-        return _NOT_OF_OURS.get(word)
+    if noun in _WORDS_OF:
+        return _WORDS_OF[noun].get(word)
     return _QUEUE.get(word) if noun == "QUEUE" or noun in ObjectType.__members__ else None
