@@ -37,6 +37,8 @@ SHARED_FILE_NAMES = {
     "connection.py": "one for each thing that is connected to: the client's, the server's, a database's",
     "store.py": "one for each store behind the port",
     "group.py": "one for each store that can hold a queue-sharing group",
+    "structures.py": "those of PCF, and those of the MQI",
+    "__main__.py": "what python -m runs: the command line, and programs written for MQ",
     "reservation.py": "the value in the rules, and the client's object",
 }
 METAPHORS = (

@@ -46,6 +46,16 @@ _JOINS_A_UNIT: Final = frozenset({Put, PutMany, Get, GetMany})
 _MARK: Final = int(GetOption.MARK_SKIP_BACKOUT)
 
 
+def hand_over(connection: Connection) -> None:
+    """Makes the calling thread the one that uses a connection; the caller keeps all others from it meanwhile.
+
+    Raises HconnError in another process than the one that connected.
+    """
+    if connection._owner[1] != os.getpid():
+        raise HconnError("this connection is another process's: connect again after a fork")
+    connection._owner = (get_ident(), os.getpid())
+
+
 class Connection:
     """What :func:`trigmon.connect` returns; one thread of one process uses it.
 

@@ -1,9 +1,9 @@
 """MQRFH2, the header before the data in which a message's properties travel, by folders. Pure.
 
 A property is named by its folder and its name in it, as ``usr.color`` or ``mcd.Msd``, groups between them. The values
-are texts; what ``dt`` says of their type is not kept. Layout by the C header: StrucId 0, Version 4, StrucLength 8,
-Encoding 12, CodedCharSetId 16, Format 20, Flags 28, NameValueCCSID 32, then each folder behind its length, filled up
-with blanks to a multiple of four. What is written here is native little-endian and UTF-8.
+are texts; what ``dt`` says of their type is kept where it is asked for. Layout by the C header: StrucId 0, Version 4,
+StrucLength 8, Encoding 12, CodedCharSetId 16, Format 20, Flags 28, NameValueCCSID 32, then each folder behind its
+length, filled up with blanks to a multiple of four. What is written here is native little-endian and UTF-8.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ _OF_PROPERTIES = frozenset(
 
 Properties = dict[str, str | None]
 """By name; None is a null."""
+TypedValue = tuple[str, str | None]
+"""What ``dt`` says, "" for a text, and the value."""
+TypedProperties = dict[str, TypedValue]
 
 
 def behind_header(descriptor: MessageDescriptor, data: bytes, folders: list[bytes]) -> tuple[MessageDescriptor, bytes]:
@@ -71,6 +74,13 @@ def with_properties(
 
     Without properties the message stays as it is. Raises ValueError for a name that no property can have.
     """
+    return with_typed_properties(descriptor, data, {name: ("", value) for name, value in properties.items()})
+
+
+def with_typed_properties(
+    descriptor: MessageDescriptor, data: bytes, properties: Mapping[str, TypedValue]
+) -> tuple[MessageDescriptor, bytes]:
+    """Returns a message behind a header as :func:`with_properties`, with the type that each value has (``dt``)."""
     folders: dict[str, list[str]] = {}
     for name, value in properties.items():
         if not _NAME.fullmatch(name):
@@ -87,20 +97,31 @@ def without_properties(descriptor: MessageDescriptor, data: bytes) -> tuple[Mess
 
     A header that cannot be read stays where it is.
     """
-    properties: Properties = {}
+    descriptor, data, typed = without_typed_properties(descriptor, data)
+    return descriptor, data, {name: value for name, (_, value) in typed.items()}
+
+
+def without_typed_properties(
+    descriptor: MessageDescriptor, data: bytes
+) -> tuple[MessageDescriptor, bytes, TypedProperties]:
+    """Returns the message behind its headers as :func:`without_properties`, with the type that each value has."""
+    properties: TypedProperties = {}
     while descriptor.format.rstrip() == FORMAT_RULES_2:
         try:
-            descriptor, data, found = _parted(descriptor, data)
+            inner, rest, folders = header_parts(descriptor, data)
+            properties = _properties("".join(folders)) | properties
         except (struct.error, ValueError, expat.ExpatError):
             break
-        properties = found | properties
+        descriptor, data = inner, rest
     return descriptor, data, properties
 
 
-def _element(folder: str, name: str, value: str | None) -> str:
+def _element(folder: str, name: str, typed: TypedValue) -> str:
     """Returns a property as XML. Groups are elements of their own, but for ``usr``, which has none."""
     path = [name] if folder == "usr" else name.split(".")
-    inner = f"<{path[-1]} xsi:nil='true'/>" if value is None else f"<{path[-1]}>{escape(value)}</{path[-1]}>"
+    dt, value = typed
+    type_of = f" dt='{dt}'" if dt else ""
+    inner = f"<{path[-1]} xsi:nil='true'/>" if value is None else f"<{path[-1]}{type_of}>{escape(value)}</{path[-1]}>"
     for group in reversed(path[:-1]):
         inner = f"<{group}>{inner}</{group}>"
     return inner
@@ -111,8 +132,8 @@ def _folder(name: str, inner: str) -> bytes:
     return f"<{name}{says}>{inner}</{name}>".encode()
 
 
-def _parted(descriptor: MessageDescriptor, data: bytes) -> tuple[MessageDescriptor, bytes, Properties]:
-    """Returns what is behind the first header, and its properties. Raises struct.error, ValueError, ExpatError."""
+def header_parts(descriptor: MessageDescriptor, data: bytes) -> tuple[MessageDescriptor, bytes, list[str]]:
+    """Returns what is behind the first header, and its folders. Raises struct.error, ValueError."""
     order = integer_order(descriptor.encoding)
     layout = RFH2 if order == "little" else _BIG
     struc_id, version, length, encoding, ccsid, form, _, name_ccsid, _ = layout.unpack_from(data.ljust(layout.size))
@@ -122,9 +143,8 @@ def _parted(descriptor: MessageDescriptor, data: bytes) -> tuple[MessageDescript
     coding = "utf-8" if name_ccsid == CCSID_UTF8 else f"utf-16-{order[0]}e" if name_ccsid in _UTF_16 else ""
     if not coding:
         raise ValueError(f"NameValueCCSID {name_ccsid}")
-    text = "".join(folder.decode(coding) for folder in _folders(data[fixed:length], order))
     inner = replace(descriptor, format=text_of(form), encoding=encoding, coded_char_set_id=ccsid)
-    return inner, data[length:], _properties(text)
+    return inner, data[length:], [folder.decode(coding) for folder in _folders(data[fixed:length], order)]
 
 
 def _folders(body: bytes, order: str) -> Iterator[bytes]:
@@ -138,23 +158,25 @@ def _folders(body: bytes, order: str) -> Iterator[bytes]:
         at += length
 
 
-def _properties(folders: str) -> Properties:
+def _properties(folders: str) -> TypedProperties:
     """Returns the values of the elements that hold no other element. Raises ExpatError, ValueError."""
-    properties: Properties = {}
+    properties: TypedProperties = {}
     path: list[str] = []
     texts: list[str] = []
     is_leaf = is_nil = False
+    dt = ""
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal is_leaf, is_nil
+        nonlocal is_leaf, is_nil, dt
         path.append(name)
         texts.clear()
+        dt = attributes.get("dt", "")
         is_leaf, is_nil = True, attributes.get("xsi:nil") in ("true", "1")
 
     def end(name: str) -> None:
         nonlocal is_leaf
         if is_leaf and len(path) > 2:  # the root and the folder
-            properties.setdefault(".".join(path[1:]), None if is_nil else "".join(texts))
+            properties.setdefault(".".join(path[1:]), (dt, None if is_nil else "".join(texts)))
         is_leaf = False
         path.pop()
 
