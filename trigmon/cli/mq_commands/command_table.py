@@ -102,4 +102,11 @@ MQ_COMMANDS = {
         "0 ended as its table says, 20 not run",
         20,
     ),
+    "dmpmqmsg": MqCommand(
+        "dmpmqmsg:dmpmqmsg",
+        "[-m QMNAME] [-i|-I QUEUE] [-o QUEUE] [-f|-F FILE] [-r RANGE] [-t BATCH] [-w SECONDS] [-d AHNi] [-C AIdn] [-q]",
+        "messages between queues and text files; `-i` copies, `-I` moves, FILE may be stdin or stdout",
+        "0 done, 1 failed, 2 wrong options",
+        2,
+    ),
 }

@@ -99,7 +99,7 @@ class Handler:
                 idle_since = time.monotonic()
 
     def _wait(self, seconds: float) -> bool:
-        """Waits for a message behind the last one that was seen; whether one came."""
+        """Waits for a message behind the last one that was seen, and returns whether one came."""
         sys.stdout.flush()
         try:
             self.queue.get(browse_next=True, wait_interval_ms=max(1, round(seconds * 1000)))
@@ -154,7 +154,7 @@ class Handler:
         return None
 
     def _applied(self, rule: Rule, message: Message, header: DeadLetterHeader, data: bytes) -> bool:
-        """Does what the rule says, whole or not at all; whether it is done."""
+        """Performs the action of a rule, whole or not at all, and returns whether it is done."""
         self.tried[message.msg_id, rule.line] += 1
         try:
             if rule.action != "DISCARD":
