@@ -106,31 +106,56 @@ def test_a_dump_of_mq_s_own_is_linted_as_it_stands(dump: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "expected"),
+    ("name", "text", "place", "expected"),
     [
-        ("objects.yaml", "- qlocal: Q\n  trigger_contrl: on\n", "objects.yaml:2"),
-        ("objects.yaml", "- qlocal: Q\n- qlocal: Q\n", "already defined"),
-        ("objects.yaml", "- qlocal: SYSTEM.DEFAULT.ALIAS.QUEUE\n", "exists as a QALIAS"),
-        ("o.mqsc", "DEFINE QLOCAL(Q) TRIGTYPE(ALWAYS)\n", "o.mqsc:1: line 1, near"),
-        ("o.mqsc", "DEFINE QLOCAL(Q)\nDEFINE QLOCAL(Q)\n", "o.mqsc:2: MQRC_OBJECT_ALREADY_EXISTS"),
-        ("o.mqsc", "ALTER QLOCAL(NONE) MAXDEPTH(1)\n", "o.mqsc:1: MQRC_UNKNOWN_OBJECT_NAME"),
+        ("objects.yaml", "- qlocal: Q\n  trigger_contrl: on\n", ":2", "QLOCAL Q: unknown key 'trigger_contrl'"),
+        ("objects.yaml", "- qlocal: Q\n- qlocal: Q\n", ":2", "QLOCAL Q was already defined"),
+        ("objects.yaml", "- qlocal: SYSTEM.DEFAULT.ALIAS.QUEUE\n", ":1", "exists as a QALIAS"),
+        ("objects.yaml", "- qlocal: Q\n- qalias: Q\n", ":2", "QALIAS Q was already defined"),
+        ("objects.yaml", "- process: P\n  appl_id: x\n  retry: many\n", ":3", "retry must be 0 to 10000"),
+        ("o.mqsc", "DEFINE QLOCAL(Q) TRIGTYPE(ALWAYS)\n", ":1", "line 1, near"),
+        ("o.mqsc", "DEFINE QLOCAL(Q)\nDEFINE QLOCAL(Q)\n", ":2", "MQRC_OBJECT_ALREADY_EXISTS"),
+        ("o.mqsc", "ALTER QLOCAL(NONE) MAXDEPTH(1)\n", ":1", "MQRC_UNKNOWN_OBJECT_NAME"),
+        ("o.mqsc", "DEFINE CHANEL(C)\n", ":1", "not CHANEL"),
+        ("o.mqsc", b"* caf\xe9\nDEFINE QLOCAL(Q) DESCR('caf\xe9')\n", ":2", "no UTF-8"),
     ],
 )
-def test_what_cannot_be_loaded_is_no_result(tmp_path: Path, name: str, text: str, expected: str):
-    file = tmp_path / name
-    file.write_text(text)
-    result = run_cli("lint", str(file))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert expected in result.stderr
-    assert "Traceback" not in result.stderr
+def test_what_is_wrong_is_a_finding_and_the_rest_is_looked_at(
+    tmp_path: Path, name: str, text: str | bytes, place: str, expected: str
+):
+    file, other = tmp_path / name, tmp_path / "z.mqsc"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    other.write_text("DEFINE QLOCAL(LATER) TRIGGER\n")
+    result = run_cli("lint", str(file), str(other), "--output", "json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.exit_code == 1, result.stderr
+    (fault,) = [row for row in rows if row["rule"] == "not-loaded"]
+    assert fault["where"] == f"{file}{place}"
+    assert expected in fault["found"]
+    assert ("trigger-without-process", "LATER") in {(row["rule"], row["name"]) for row in rows}
+    ignored = run_cli("lint", str(file), str(other), "--ignore", "not-loaded")
+    assert "not-loaded" not in ignored.stdout
 
 
-def test_a_file_that_is_not_there_or_no_text_is_no_result(tmp_path: Path):
+@pytest.mark.parametrize("script", sorted(DUMPS.parent.joinpath("scripts").glob("*.mqsc")), ids=lambda path: path.stem)
+def test_a_script_that_names_what_is_not_here_has_no_fault(script: Path):
+    result = run_cli("lint", str(script))
+    assert result.exit_code in (0, 1), result.stderr
+    assert "not-loaded" not in result.stdout
+
+
+def test_a_file_that_is_not_there_or_no_yaml_makes_the_result_incomplete(tmp_path: Path):
     assert run_cli("lint", str(tmp_path / "none.yaml")).exit_code == 2
     assert run_cli("lint", str(tmp_path / "none.mqsc")).exit_code == 2
     assert run_cli("lint", str(tmp_path)).exit_code == 2
-    (tmp_path / "bytes.mqsc").write_bytes(b"\xff\xfe")
-    assert run_cli("lint", str(tmp_path / "bytes.mqsc")).exit_code == 2
+    (tmp_path / "torn.yaml").write_text("- qlocal: [\n")
+    alone = run_cli("lint", str(tmp_path / "torn.yaml"))
+    assert (alone.exit_code, alone.stdout) == (2, "")
+    (tmp_path / "z.mqsc").write_text("DEFINE QLOCAL(LATER) TRIGGER\n")
+    both = run_cli("lint", str(tmp_path))
+    assert both.exit_code == 2
+    assert "torn.yaml" in both.stderr
+    assert "QLOCAL LATER: trigger-without-process" in both.stdout
 
 
 def test_no_answer_is_not_shown_as_nothing_found():

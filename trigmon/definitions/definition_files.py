@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,29 +66,47 @@ class Wanted:
     where: str
 
 
+@dataclass
+class FilesRead:
+    """What files say: the objects without a mistake, and every problem in the files' order.
+
+    ``unreadable`` are those of the problems that are about a whole file, which is no YAML or cannot be read.
+    """
+
+    wanted: list[Wanted] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    can_pass: bool = False
+
+
 def read_files(paths: Iterable[Path]) -> list[Wanted]:
     """Returns the objects of files and directories, in order.
 
     Raises DefinitionError with every problem found, also for a path that is not there or an object named twice.
     """
-    wanted: list[Wanted] = []
-    problems: list[str] = []
-    can_pass = False
+    read = read_what_can_be(paths)
+    if read.problems:
+        raise DefinitionError(read.problems, can_pass=read.can_pass)
+    return read.wanted
+
+
+def read_what_can_be(paths: Iterable[Path]) -> FilesRead:
+    """Returns the objects of files and directories, in order, and what is wrong with the others."""
+    read = FilesRead()
     for path in paths:
         try:
             for file in _files(path):
                 found, wrong = _read(yaml12.read(file), file)
-                wanted += found
-                problems += wrong
+                read.wanted += found
+                read.problems += wrong
         except yaml12.YamlError as error:
-            problems.append(str(error))
+            read.unreadable.append(str(error))
         except OSError as error:
-            problems.append(f"{error.filename or path}: it cannot be read: {error.strerror}")
-            can_pass = can_pass or files.can_pass(error)
-    problems += _named_twice(wanted)
-    if problems:
-        raise DefinitionError(problems, can_pass=can_pass)
-    return wanted
+            read.unreadable.append(f"{error.filename or path}: it cannot be read: {error.strerror}")
+            read.can_pass = read.can_pass or files.can_pass(error)
+        read.problems += [each for each in read.unreadable if each not in read.problems]
+    read.problems += _named_twice(read.wanted)
+    return read
 
 
 def read_text(text: str, source: str = "<text>", directory: Path | None = None) -> list[Wanted]:
@@ -137,7 +155,8 @@ def _read(document: yaml12.Document, file: Path) -> tuple[list[Wanted], list[str
         found = _Item(document, (index,), which, name, document.where(index, key), directory)
         attributes = found.read(rest)
         problems += found.problems
-        wanted.append(Wanted(which.name, found.name, attributes, found.where))
+        if not found.problems:
+            wanted.append(Wanted(which.name, found.name, attributes, found.where))
     return wanted, problems
 
 
@@ -169,7 +188,8 @@ def _one_process(document: yaml12.Document, file: Path) -> tuple[list[Wanted], l
         return [], [f'{document.where(key)}: objects stand in a list: write "- {key}: {document.value[key]}"']
     item = _Item(document, (), ObjectType.PROCESS, file.stem, f"{document.source}:1", _directory(file))
     attributes = item.read(document.value)
-    return [Wanted("PROCESS", item.name, attributes, item.where)], item.problems
+    wanted = Wanted("PROCESS", item.name, attributes, item.where)
+    return [] if item.problems else [wanted], item.problems
 
 
 def _head(document: yaml12.Document, item: object, index: int) -> tuple[ObjectType, str] | str:

@@ -52,6 +52,8 @@ from trigmon.schedules.moments import common_moment, skipped
 
 WATCH_HINDERED = "watch-hindered"
 """What no definition shows: a directory or a queue that hinders a watch, as the process reports that serves it."""
+NOT_LOADED = "not-loaded"
+"""What lies before every definition: a command or an item of a file that is wrong, or that a queue manager refuses."""
 _BORN_WITH = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 _INITIATION_Q_LENGTH = 1000
 _DEAD_LETTER_Q = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -141,6 +143,12 @@ def reported(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
         for row in rows
         if row.get("problem")
     ]
+
+
+def not_loaded(object_type: str, name: str, found: str) -> Finding:
+    """Returns the finding about a command or an item of a file; ``found`` says what is wrong with it."""
+    risk = "It does nothing where the file is loaded; all else is looked at as if it were not there."
+    return Finding(NOT_LOADED, object_type, name, found, risk, "mend it where it stands")
 
 
 def name_of(rule: Rule) -> str:
