@@ -67,6 +67,7 @@ USED_BY_FILE = {
     "tests/cli/test_completion.py": "process",
     "tests/cli/test_help.py::test_a_small_command": "process",
     "tests/cli/test_help.py::test_completion_is_a_script_for_each_shell": "process",
+    "tests/cli/test_mq_qmgr_commands.py": "process",
     "tests/cli/test_named_files.py": "process",
     "tests/cli/test_running.py::test_it_is_played_on_the_postgresql": "postgres",
     "tests/cli/test_settings_file.py": "process",

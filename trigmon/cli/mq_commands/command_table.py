@@ -109,4 +109,40 @@ MQ_COMMANDS = {
         "0 done, 1 failed, 2 wrong options",
         2,
     ),
+    "runmqtrm": MqCommand(
+        "runmqtrm:runmqtrm",
+        "[-m QMNAME] [-q QUEUE]",
+        "`trigmon monitor --initq`, which also retries, caps and records what it starts",
+        "0 asked to stop, 10 ended by an error, 20 not run",
+        20,
+    ),
+    "crtmqm": MqCommand(
+        "crtmqm:crtmqm",
+        "[-q] [-u DEADQ] [-c TEXT] [-lc] [-ll] [-lp N] [-ls N] [-lf N] QMNAME",
+        "a first start of `trigmon run` and its end, which makes the store of this user; "
+        "a service: `systemctl enable --now trigmon@QMNAME`",
+        "0 made, 8 there already, 39 wrong options, 71 not made, 72 wrong name",
+        39,
+    ),
+    "strmqm": MqCommand(
+        "strmqm:strmqm",
+        "[QMNAME]",
+        "`trigmon run` in the background, with its monitor; its log is beside its store",
+        "0 started, 5 runs already, 16 not there, 39 wrong options, 71 not started, 72 wrong name",
+        39,
+    ),
+    "endmqm": MqCommand(
+        "endmqm:endmqm",
+        "[-c|-w|-i|-p] QMNAME",
+        "asks the process to stop in order and waits; the options are one",
+        "0 ended, 16 not there, 39 wrong options, 40 not running, 71 not ended, 72 wrong name",
+        39,
+    ),
+    "dltmqm": MqCommand(
+        "dltmqm:dltmqm",
+        "QMNAME",
+        "names the directory whose removal deletes it, and deletes nothing",
+        "5 runs, 16 not there, 39 wrong options, 71 not deleted, 72 wrong name",
+        39,
+    ),
 }

@@ -73,13 +73,13 @@ def connected(q_mgr_name: str, command: str, timeout_s: float = 10.0) -> Iterato
     from trigmon.mq.errors import QMgrNameError
 
     name = q_mgr_name.strip()
-    with connect(_address(name), application=command, timeout_s=timeout_s) as connection:
+    with connect(address_of(name), application=command, timeout_s=timeout_s) as connection:
         if name not in ("", connection.q_mgr_name):
             raise QMgrNameError(f"{name}: the queue manager {connection.q_mgr_name} answers")
         yield connection
 
 
-def _address(name: str) -> str | None:
+def address_of(name: str) -> str | None:
     """Returns what to connect to: ``TRIGMON_QMGR`` where it is the address of the only one that can be meant."""
     from trigmon import paths
 
