@@ -20,7 +20,7 @@ PROMISED = {
     "watch",
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "top", "web", "qmgr", "explain", "use", "group", "connections"),
-    *("lint", "simulate", "mqsc", "mq-commands", "export", "config", "completion"),
+    *("lint", "simulate", "mqsc", "mq-commands", "mqi", "export", "config", "completion"),
     *("backup", "restore", "check", "metrics", "notify", "dump", "load", "help", "tls"),
     *("grant", "revoke", "rights", "audit"),
 }

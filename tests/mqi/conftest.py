@@ -1,12 +1,17 @@
+"""Programs of MQ's: in Python on trigmon.mqi, and in C on the library, which is built once for a test run."""
+
 from __future__ import annotations
 
+import ctypes
 import itertools
 
 import pytest
 
+from tests.daemons import define
+from tests.mqi.mqi_calls import Mqi
 from tests.mqi.mqi_program import Program
 from trigmon.mq.calls import Define
-from trigmon.mqi import ibmmqc
+from trigmon.mqi import ibmmqc, library
 
 _numbers = itertools.count(1)
 _OF_MQ = ("MQSERVER", "MQCCDTURL", "MQCHLLIB", "MQCHLTAB", "TRIGMON_QMGR", "TRIGMON_QMGR_NAME")
@@ -39,3 +44,38 @@ def queue(qm):
         return name
 
     return make
+
+
+@pytest.fixture(scope="session")
+def library_directory(tmp_path_factory):
+    """The directory of a library that is built from these source files."""
+    if library.compiler() is None:
+        pytest.skip("there is no C compiler")
+    base = tmp_path_factory.getbasetemp()
+    # With several workers their directories are neighbours: the first one builds for all.
+    place = (base.parent if base.name.startswith("popen-") else base) / f"mqi-{library.fingerprint()}"
+    is_there = all((place / name).exists() for name in library.NAMES)
+    return place if is_there else library.build(place, *library.WARNINGS, "-Werror")
+
+
+@pytest.fixture(scope="session")
+def loaded(library_directory):
+    return ctypes.CDLL(str(library_directory / "libmqm_r.so"))
+
+
+@pytest.fixture
+def mqi(loaded, shared_daemon, monkeypatch):
+    """The calls of the MQI in this process, where the file's queue manager is the one that is meant."""
+    for name, value in shared_daemon.env.items():
+        if name.startswith("TRIGMON_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TRIGMON_QMGR", "QM1")
+    return Mqi(loaded)
+
+
+@pytest.fixture
+def q_name(qm):
+    """The name of a queue of the test's own."""
+    name = f"TEST.{next(_numbers)}"
+    define(qm, name)
+    return name

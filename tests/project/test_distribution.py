@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from trigmon.mqi import library
+
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "trigmon" / "console" / "web" / "templates"
 INSTALL_S = 600  # a registry may be slow
@@ -71,6 +73,7 @@ def test_the_wheel_has_types_settings_and_units_and_no_tests(built):
     templates = {f"trigmon/console/web/templates/{path.name}" for path in TEMPLATES.iterdir()}
     assert templates <= set(names)
     assert not any(name.startswith("tests/") for name in names)
+    assert any(name.startswith("trigmon/mqi/lib/") for name in names) == bool(library.compiler())
 
 
 def test_a_light_installation_puts_and_gets_and_names_the_extra_for_spark(built, tmp_path):

@@ -16,3 +16,8 @@ def test_the_module_by_which_spark_finds_the_data_source_lies_at_the_wheel_s_top
 
 def test_all_that_the_wheel_takes_from_elsewhere_is_there():
     assert [name for name in BUILD["targets"]["wheel"]["force-include"] if not (ROOT / name).exists()] == []
+
+
+def test_the_wheel_builds_the_mqi_s_c_library_by_a_hook_that_is_there():
+    hook = ROOT / BUILD["targets"]["wheel"]["hooks"]["custom"]["path"]
+    assert "BuildHookInterface" in hook.read_text()

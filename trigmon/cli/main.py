@@ -41,6 +41,7 @@ COMMANDS = {
     "simulate": "trigmon.cli.simulate:simulate",
     "mqsc": "trigmon.cli.mqsc:mqsc",
     "mq-commands": "trigmon.cli.mq_links:mq_commands",
+    "mqi": "trigmon.cli.mqi:mqi",
     "export": "trigmon.cli.export:export",
     "backup": "trigmon.cli.backup:backup",
     "restore": "trigmon.cli.backup:restore",

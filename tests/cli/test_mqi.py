@@ -1,0 +1,54 @@
+"""``trigmon mqi``: the C library's directory, and what is in the way of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import run_cli
+from trigmon.mqi import library
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """A machine with neither a built library nor a real one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(library, "INCLUDED", tmp_path / "lib")
+    monkeypatch.setattr(library, "others", list)
+    return tmp_path
+
+
+def made(directory):
+    directory.mkdir(parents=True)
+    for name in library.NAMES:
+        (directory / name).touch()
+
+
+def test_a_library_that_is_not_built_is_said_with_the_command_that_builds_it(places):
+    done = run_cli("mqi", "path")
+    assert done.exit_code == 1
+    assert "trigmon mqi build" in done.stderr
+
+
+def test_its_directory_is_printed_alone_so_that_a_shell_can_use_it(places):
+    made(places / "lib")
+    assert run_cli("mqi", "path").stdout == f"{places / 'lib'}\n"
+    assert run_cli("mqi", "path", "--include").stdout == f"{library.SOURCES}\n"
+
+
+def test_a_real_library_is_not_shadowed_in_silence(places, monkeypatch):
+    made(places / "lib")
+    real = places / "libmqm_r.so"
+    monkeypatch.setattr(library, "others", lambda: [real])
+    refused = run_cli("mqi", "path")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert str(real) in refused.stderr and "--beside-mq" in refused.stderr
+    forced = run_cli("mqi", "path", "--beside-mq")
+    assert forced.stdout == f"{places / 'lib'}\n"
+    assert str(real) in forced.stderr
+
+
+def test_without_a_compiler_a_build_says_what_to_install(places, monkeypatch):
+    monkeypatch.setattr(library, "compiler", lambda: None)
+    done = run_cli("mqi", "build")
+    assert done.exit_code == 1
+    assert "no C compiler" in done.stderr and "gcc" in done.stderr

@@ -1,0 +1,254 @@
+/* MQCB and MQCTL: a thread of the library gets the messages of a connection and calls the program with each. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "callback.h"
+#include "options.h"
+
+#define WAIT_MS 100          /* how long one look for a message may wait: MQCTL is heard in between */
+#define FIRST_BUFFER 65536
+#define LONGEST_MESSAGE (104857600)
+
+struct consumption *consumption_of(struct connection *c) {
+    if (c->consumption != NULL) return c->consumption;
+    struct consumption *made = calloc(1, sizeof *made);
+    if (made == NULL) return NULL;
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    c->consumption = made;
+    return made;
+}
+
+int is_consumer_thread(const struct connection *c) {
+    const struct consumption *all = c->consumption;
+    return all != NULL && __atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE) && pthread_equal(all->thread, pthread_self());
+}
+
+MQLONG consumer_busy(const struct connection *c) {
+    const struct consumption *all = c->consumption;
+    if (all == NULL || !__atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE)) return MQRC_NONE;
+    if (__atomic_load_n(&all->is_suspended, __ATOMIC_ACQUIRE) || pthread_equal(all->thread, pthread_self())) return MQRC_NONE;
+    return MQRC_HCONN_ASYNC_ACTIVE;
+}
+
+void call_program(struct connection *c, const MQCBD *cbd, MQLONG call_type, MQHOBJ hobj, struct result result,
+                         MQMD *md, MQGMO *gmo, void *buffer, MQLONG length, MQLONG whole) {
+    MQCBC context = {.StrucId = {'C', 'B', 'C', ' '}, .Version = 2};
+    context.CallType = call_type;
+    context.Hobj = hobj;
+    context.CallbackArea = cbd->CallbackArea;
+    context.ConnectionArea = c->consumption ? c->consumption->area : NULL;
+    context.CompCode = result.comp_code;
+    context.Reason = result.reason;
+    context.DataLength = whole;
+    context.BufferLength = length;
+    MQCB_FUNCTION *function;
+    memcpy(&function, &cbd->CallbackFunction, sizeof function);
+    if (function != NULL) function(c->hconn, md, gmo, buffer, &context);
+}
+
+/* Gets a message for a consumer into the buffer, which grows where the consumer takes longer ones. */
+static struct result fetch(struct connection *c, struct object *object, MQMD *md, MQGMO *gmo, MQLONG most, MQLONG *length) {
+    struct consumption *all = c->consumption;
+    MQLONG room = all->room < most ? all->room : most;
+    *md = object->consumer->md;
+    struct result result = get_message(c, object, md, gmo, room, all->buffer, length);
+    if (result.reason != MQRC_TRUNCATED_MSG_FAILED || *length <= room || room == most) return result;
+    MQLONG wanted = *length < most ? *length : most;
+    void *buffer = realloc(all->buffer, (size_t)wanted);
+    if (buffer == NULL) return result;
+    all->buffer = buffer;
+    all->room = wanted;
+    *md = object->consumer->md;
+    return get_message(c, object, md, gmo, wanted, all->buffer, length);
+}
+
+/* Gets a message for one consumer. Returns 1 when the program was called with it, 0 when there was none, -1 at an end. */
+static int consume(struct connection *c, MQHOBJ hobj, int wait_ms) {
+    struct result result;
+    if (enter(c->hconn, &result) == NULL) return -1;
+    struct object *object = find_object(c, hobj);
+    if (object == NULL || object->consumer == NULL || object->consumer->suspended) {
+        leave(c);
+        return 0;
+    }
+    MQCBD cbd = object->consumer->cbd;
+    MQMD md;
+    MQGMO gmo = object->consumer->gmo;
+    gmo.Options = (gmo.Options & ~MQGMO_WAIT) | (wait_ms > 0 ? MQGMO_WAIT : 0);
+    gmo.WaitInterval = wait_ms;
+    MQLONG length = 0, most = cbd.MaxMsgLength >= 0 ? cbd.MaxMsgLength : LONGEST_MESSAGE;
+    result = fetch(c, object, &md, &gmo, most, &length);
+    void *buffer = c->consumption->buffer;
+    MQLONG room = c->consumption->room < most ? c->consumption->room : most;
+    leave(c);
+    if (result.reason == MQRC_NO_MSG_AVAILABLE) return 0;
+    if (result.comp_code == MQCC_FAILED) {
+        call_program(c, &cbd, MQCBCT_EVENT_CALL, hobj, result, NULL, NULL, NULL, 0, 0);
+        if (c->broken) return -1;
+        struct timespec pause = {0, WAIT_MS * 1000000L}; /* GET(DISABLED) may pass */
+        nanosleep(&pause, NULL);
+        return 0;
+    }
+    int is_left = gmo.Options & (MQGMO_BROWSE_FIRST | MQGMO_BROWSE_NEXT | MQGMO_BROWSE_MSG_UNDER_CURSOR);
+    is_left = is_left || result.reason == MQRC_TRUNCATED_MSG_FAILED;
+    call_program(c, &cbd, is_left ? MQCBCT_MSG_NOT_REMOVED : MQCBCT_MSG_REMOVED, hobj, result, &md, &gmo, buffer,
+                 length < room ? length : room, length);
+    return 1;
+}
+
+/* Lists the objects with a consumer. */
+static int consumers(struct connection *c, MQHOBJ *hobjs, int most) {
+    struct result result;
+    int count = 0;
+    if (enter(c->hconn, &result) == NULL) return -1;
+    for (struct object *each = c->objects; each != NULL && count < most; each = each->next)
+        if (each->consumer != NULL && !each->consumer->suspended) hobjs[count++] = each->hobj;
+    leave(c);
+    return count;
+}
+
+/* Waits while the connection is suspended. Returns whether the thread is to end. */
+static int is_to_end(struct consumption *all) {
+    pthread_mutex_lock(&all->lock);
+    all->is_idle = all->is_suspended;
+    if (all->is_idle) pthread_cond_broadcast(&all->changed);
+    while (all->is_suspended && !all->wants_stop) pthread_cond_wait(&all->changed, &all->lock);
+    all->is_idle = 0;
+    int ends = all->wants_stop;
+    pthread_mutex_unlock(&all->lock);
+    return ends;
+}
+
+static void call_all(struct connection *c, MQLONG call_type, MQLONG option) {
+    MQHOBJ hobjs[256];
+    int count = consumers(c, hobjs, 256);
+    for (int i = 0; i < count; i++) {
+        struct result result;
+        MQCBD cbd = {0};
+        if (enter(c->hconn, &result) == NULL) return;
+        struct object *object = find_object(c, hobjs[i]);
+        if (object != NULL && object->consumer != NULL) cbd = object->consumer->cbd;
+        leave(c);
+        if (cbd.Options & option) call_program(c, &cbd, call_type, hobjs[i], (struct result){0, 0}, NULL, NULL, NULL, 0, 0);
+    }
+}
+
+static void *run(void *given) {
+    struct connection *c = given;
+    struct consumption *all = c->consumption;
+    MQHOBJ hobjs[256];
+    call_all(c, MQCBCT_START_CALL, MQCBDO_START_CALL);
+    while (!is_to_end(all)) {
+        int count = consumers(c, hobjs, 256), served = 0, ended = count < 0;
+        for (int i = 0; i < count && !ended; i++) {
+            int got = consume(c, hobjs[i], 0);
+            served += got > 0;
+            ended = got < 0;
+        }
+        if (!ended && !served && count > 0) ended = consume(c, hobjs[0], count == 1 ? WAIT_MS : WAIT_MS / count + 1) < 0;
+        if (!ended && !served && count == 0) {
+            struct timespec pause = {0, WAIT_MS * 1000000L};
+            nanosleep(&pause, NULL);
+        }
+        if (ended) {
+            struct result broken = failed(c->broken ? c->broken : MQRC_CONNECTION_BROKEN);
+            if (all->has_events) call_program(c, &all->events, MQCBCT_EVENT_CALL, MQHO_NONE, broken, NULL, NULL, NULL, 0, 0);
+            break;
+        }
+    }
+    call_all(c, MQCBCT_STOP_CALL, MQCBDO_STOP_CALL);
+    pthread_mutex_lock(&all->lock);
+    free(all->buffer);
+    all->buffer = NULL;
+    __atomic_store_n(&all->is_running, 0, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&all->changed);
+    pthread_mutex_unlock(&all->lock);
+    give_back(c);
+    return NULL;
+}
+
+static MQLONG start(struct connection *c, MQPTR area) {
+    struct consumption *all = consumption_of(c);
+    if (all == NULL) return MQRC_STORAGE_NOT_AVAILABLE;
+    MQHOBJ some[1];
+    if (consumers(c, some, 1) < 1 && !all->has_events) return MQRC_NO_CALLBACKS_ACTIVE;
+    pthread_mutex_lock(&all->lock);
+    MQLONG reason = all->is_running ? MQRC_OPERATION_ERROR : MQRC_NONE;
+    if (reason == MQRC_NONE) {
+        all->buffer = malloc(FIRST_BUFFER);
+        all->room = all->buffer ? FIRST_BUFFER : 0;
+        all->area = area;
+        all->wants_stop = all->is_suspended = all->is_idle = 0;
+        borrow(c->hconn); /* the thread's own use of the connection */
+        all->is_running = 1;
+        if (pthread_create(&all->thread, NULL, run, c) == 0)
+            pthread_detach(all->thread);
+        else {
+            all->is_running = 0;
+            give_back(c);
+            reason = MQRC_STORAGE_NOT_AVAILABLE;
+        }
+    }
+    pthread_mutex_unlock(&all->lock);
+    return reason;
+}
+
+static MQLONG set_suspended(struct consumption *all, int suspended) {
+    if (all == NULL || !all->is_running) return MQRC_OPERATION_ERROR;
+    pthread_mutex_lock(&all->lock);
+    int is_itself = pthread_equal(all->thread, pthread_self());
+    __atomic_store_n(&all->is_suspended, suspended, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&all->changed);
+    while (suspended && !is_itself && all->is_running && !all->is_idle) pthread_cond_wait(&all->changed, &all->lock);
+    pthread_mutex_unlock(&all->lock);
+    return MQRC_NONE;
+}
+
+/* Ends the thread and waits for its end, unless it is the thread itself that asks. */
+static MQLONG stop(struct consumption *all) {
+    if (all == NULL) return MQRC_NONE;
+    pthread_mutex_lock(&all->lock);
+    all->wants_stop = 1;
+    pthread_cond_broadcast(&all->changed);
+    int is_itself = all->is_running && pthread_equal(all->thread, pthread_self());
+    while (!is_itself && all->is_running) pthread_cond_wait(&all->changed, &all->lock);
+    pthread_mutex_unlock(&all->lock);
+    return MQRC_NONE;
+}
+
+void stop_consumption(MQHCONN hconn) {
+    struct connection *c = borrow(hconn);
+    if (c == NULL) return;
+    stop(c->consumption);
+    give_back(c);
+}
+
+static MQLONG control(struct connection *c, MQLONG operation, MQPTR area) {
+    switch (operation) {
+        case MQOP_START: return start(c, area);
+        case MQOP_START_WAIT: {
+            MQLONG reason = start(c, area);
+            struct consumption *all = c->consumption;
+            if (reason != MQRC_NONE) return reason;
+            pthread_mutex_lock(&all->lock);
+            while (all->is_running) pthread_cond_wait(&all->changed, &all->lock);
+            pthread_mutex_unlock(&all->lock);
+            return MQRC_NONE;
+        }
+        case MQOP_STOP: return stop(c->consumption);
+        case MQOP_SUSPEND: return set_suspended(c->consumption, 1);
+        case MQOP_RESUME: return set_suspended(c->consumption, 0);
+        default: return MQRC_OPERATION_ERROR;
+    }
+}
+
+void MQCTL(MQHCONN Hconn, MQLONG Operation, PMQVOID ControlOpts, PMQLONG CompCode, PMQLONG Reason) {
+    struct connection *c = borrow(Hconn);
+    MQLONG reason = c == NULL ? MQRC_HCONN_ERROR : MQRC_NONE;
+    if (reason == MQRC_NONE && ControlOpts != NULL && !is_struct(ControlOpts, "CTLO", 1)) reason = MQRC_CTLO_ERROR;
+    if (reason == MQRC_NONE) reason = control(c, Operation, ControlOpts ? ((MQCTLO *)ControlOpts)->ConnectionArea : NULL);
+    if (c != NULL) give_back(c);
+    answer((struct result){reason ? MQCC_FAILED : MQCC_OK, reason}, CompCode, Reason);
+}

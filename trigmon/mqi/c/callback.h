@@ -1,0 +1,40 @@
+/* What MQCB and MQCTL have to do with the other calls of a connection. */
+#ifndef TRIGMON_CALLBACK_H
+#define TRIGMON_CALLBACK_H
+
+#include "internal.h"
+
+/* What MQCB registered for an object. */
+struct consumer {
+    MQCBD cbd;
+    MQMD md;
+    MQGMO gmo;
+    int suspended;
+};
+
+/* What MQCTL has started on a connection. */
+struct consumption {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int is_running; /* the thread is there */
+    int wants_stop;
+    int is_suspended;
+    int is_idle; /* suspended, and no callback is under way */
+    MQPTR area;
+    MQCBD events; /* the event handler, where one is registered */
+    int has_events;
+    void *buffer;
+    MQLONG room;
+};
+
+struct consumption *consumption_of(struct connection *c);
+void call_program(struct connection *c, const MQCBD *cbd, MQLONG call_type, MQHOBJ hobj, struct result result, MQMD *md,
+                  MQGMO *gmo, void *buffer, MQLONG length, MQLONG whole);
+MQLONG consumer_busy(const struct connection *connection); /* 2500 while messages are consumed and another thread calls */
+int is_consumer_thread(const struct connection *connection);
+void stop_consumption(MQHCONN hconn);
+struct connection *borrow(MQHCONN hconn);
+void give_back(struct connection *connection);
+
+#endif

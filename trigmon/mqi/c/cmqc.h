@@ -1,0 +1,1 @@
+#include "mqi.h" /* the name by which programs include the MQI */
