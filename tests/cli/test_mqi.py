@@ -23,7 +23,7 @@ def made(directory):
         (directory / name).touch()
 
 
-def test_a_library_that_is_not_built_is_said_with_the_command_that_builds_it(places):
+def test_a_library_that_is_not_built_is_an_error_with_the_command_that_builds_it(places):
     done = run_cli("mqi", "path")
     assert done.exit_code == 1
     assert "trigmon mqi build" in done.stderr

@@ -37,7 +37,9 @@ class Block:
 
     def __getattr__(self, field):
         value = self.layout.unpack(self.memory.raw)[field]
-        return value.rstrip(b" \0").decode() if isinstance(value, bytes) and not field.endswith(("Id", "Token")) else value
+        return (
+            value.rstrip(b" \0").decode() if isinstance(value, bytes) and not field.endswith(("Id", "Token")) else value
+        )
 
 
 class Charv:

@@ -90,7 +90,7 @@ def test_a_callback_may_call_its_connection_and_a_long_message_comes_whole(mqi, 
     assert mqi.call("MQGET", hconn, hobj, Block("MQMD"), Block("MQGMO"), 0, None, None) == (2, 2033)
 
 
-def test_a_program_is_told_of_each_step_that_it_asked_for(mqi, hconn, q_name):
+def test_a_program_is_called_at_each_step_that_it_asked_for(mqi, hconn, q_name):
     hobj, consumer = mqi.open(hconn, q_name, INPUT), Consumer()
     mqi.ask("MQCB", hconn, REGISTER, consumer.description(ALL_CALLS), hobj, Block("MQMD"), Block("MQGMO"))
     mqi.ask("MQCTL", hconn, START, None)

@@ -83,7 +83,9 @@ def killed_again_and_again(crash, env, qm, name, kills, seed):
         return bodies, [m.data for m in left.drain()], [m.data for m in moved.drain(1000)]
 
 
-def test_a_c_program_killed_between_get_and_commit_loses_and_doubles_nothing(crash, shared_daemon, qm, library_directory):
+def test_a_c_program_killed_between_get_and_commit_loses_and_doubles_nothing(
+    crash, shared_daemon, qm, library_directory
+):
     env = environment(shared_daemon, library_directory)
     bodies, left, moved = killed_again_and_again(crash, env, qm, "CRASH", KILLS, seed=1)
     assert left == []

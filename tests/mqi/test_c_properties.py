@@ -66,7 +66,7 @@ def refused(call, *arguments, **named):
     return raised.value.reason
 
 
-def test_properties_of_each_type_travel_with_a_message_and_are_told_in_their_order(mqi, hconn, hobj):
+def test_properties_of_each_type_travel_with_a_message_and_are_listed_in_their_order(mqi, hconn, hobj):
     sent, taken = made(mqi, hconn), made(mqi, hconn)
     for name, (kind, value) in VALUES.items():
         set_value(mqi, hconn, sent, name, kind, value)
@@ -86,7 +86,7 @@ def test_properties_of_each_type_travel_with_a_message_and_are_told_in_their_ord
 
 def test_a_header_is_the_same_for_the_library_and_for_python(mqi, hconn, hobj, qm, q_name):
     properties = {"usr.colour": "red & blue", "mcd.Msd": "none", "a.b.c": "1", "usr.gone": None}
-    descriptor, data = with_properties(MessageDescriptor(format="MQSTR", coded_char_set_id=1208), b"body", properties)
+    _, data = with_properties(MessageDescriptor(format="MQSTR", coded_char_set_id=1208), b"body", properties)
     md = Block("MQMD", Format="MQHRF2", CodedCharSetId=1208)
     mqi.put(hconn, hobj, data, md=md)
     taken = made(mqi, hconn)

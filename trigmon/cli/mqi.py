@@ -9,12 +9,15 @@ import click
 from trigmon.cli.command import command, group
 
 
-@group("mqi", example='LD_LIBRARY_PATH="$(trigmon mqi path)" ./my-mq-program')
+@group("mqi", example="trigmon mqi path")
 def mqi() -> None:
-    """The MQI in C: libmqm_r.so and libmqic_r.so, for programs in C, Python, Node, Go or COBOL as they are."""
+    """The MQI in C: libmqm_r.so and libmqic_r.so, for programs in C, Python, Node, Go or COBOL as they are.
+
+    A program runs on it with LD_LIBRARY_PATH="$(trigmon mqi path)".
+    """
 
 
-@command("path", 'LD_LIBRARY_PATH="$(trigmon mqi path)" ./my-mq-program\ntrigmon mqi path --beside-mq', group=mqi)
+@command("path", "trigmon mqi path\ntrigmon mqi path --beside-mq", group=mqi)
 @click.option("--beside-mq", is_flag=True, help="Print it although other libraries of these names are on this machine.")
 @click.option("--include", is_flag=True, help="Print the directory of the header cmqc.h instead, for cc -I.")
 def path(beside_mq: bool, include: bool) -> None:
@@ -44,7 +47,7 @@ def path(beside_mq: bool, include: bool) -> None:
 
 
 @command("build", "trigmon mqi build\ntrigmon mqi build --directory ~/lib", group=mqi)
-@click.option("--directory", type=click.Path(file_okay=False, path_type=Path), help="Where to; default: the user's cache.")
+@click.option("--directory", type=click.Path(file_okay=False, path_type=Path), help="Where to, if not to the cache.")
 def build(directory: Path | None) -> None:
     """Compile the library with this machine's C compiler, and print its directory.
 

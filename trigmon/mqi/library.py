@@ -50,7 +50,7 @@ def fingerprint() -> str:
 
 
 def find() -> Path | None:
-    """Returns the directory that holds the library: the wheel's, else the one built before; None where it is not built."""
+    """Returns the directory that holds the library: the wheel's, else one built before; None where it is not built."""
     places = (INCLUDED, built_directory())
     return next((place for place in places if all((place / name).is_file() for name in NAMES)), None)
 

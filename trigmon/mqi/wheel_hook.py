@@ -1,4 +1,4 @@
-"""What the wheel's build does with the C library: compiles it where there is a compiler, and goes on where there is none.
+"""The wheel's build hook of the C library: compiles it where there is a compiler, and goes on where there is none.
 
 hatchling loads this file by its path. An editable installation has no library in it: ``trigmon mqi build`` makes it.
 """
