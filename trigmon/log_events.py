@@ -38,6 +38,7 @@ EVENT_NAMES = {
     "the files of TLS were read anew": "tls_reloaded",
     "the files of TLS cannot be used; those from before stay in force": "tls_reload_failed",
     "a password was refused": "password_refused",
+    "a ticket was refused": "ticket_refused",
     "no room for more connections": "connection_refused",
     "no connection can be accepted": "accept_failed",
     "the user database does not answer": "user_database_silent",

@@ -84,6 +84,7 @@ class TlsSettings(Section):
     private_key: str | None
     client_authority: str | None
     users: str | None
+    ticket_key: str | None
 
     @property
     def address(self) -> tuple[str, int] | None:

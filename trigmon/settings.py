@@ -96,7 +96,7 @@ KEYS: dict[str, Any] = {
 
 PATHS = {
     *("qmgr.data", "qmgr.definitions", "store.journal_archive"),
-    *("tls.certificate", "tls.private_key", "tls.client_authority", "tls.users"),
+    *("tls.certificate", "tls.private_key", "tls.client_authority", "tls.users", "tls.ticket_key"),
     *("monitor.run_as_file", "monitor.secrets_directory", "metrics.textfile"),
 }
 """Keys whose relative paths are meant from the file they stand in."""

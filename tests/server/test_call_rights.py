@@ -17,10 +17,11 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.tls.authorities import Site
+from trigmon.client.address import connect_by_ticket
 from trigmon.mq import calls
 from trigmon.mq.calls import SetAuthority
 from trigmon.mq.enums import OpenOption
-from trigmon.mq.replies import Reserved, Values
+from trigmon.mq.replies import Reserved, TicketIssued, Values
 from trigmon.mq.rights import OBJECT_TYPES, SELF, read_rights
 from trigmon.rules.call_rights import RIGHTS
 from trigmon.tls.accounts import Account
@@ -80,12 +81,17 @@ def cells():
         yield name, calls.Open(object_name="Q", options=int(OpenOption[OPENS[way]])) if way else call_of(tag)
 
 
-def played(address):
+def by_address(address):
+    return trigmon.connect(address, application="cells", run_id="", reconnect_s=0)
+
+
+def played(address, connect=by_address):
     """The names of the rows whose call is refused with 2035; each has a connection of its own."""
     refused = set()
     for name, call in cells():
-        qm = trigmon.connect(address, application="cells", run_id="", reconnect_s=0)
+        qm = None
         try:
+            qm = connect(address)
             qm.call(call)
         except trigmon.NotAuthorized as error:
             assert error.about
@@ -94,8 +100,36 @@ def played(address):
             # The call is wrong for another reason, which comes behind the rights.
             assert not isinstance(error, trigmon.ConnectionBroken), name
         finally:
-            qm.drop()
+            if qm is not None:
+                qm.drop()
     return refused
+
+
+def played_by_ticket(site, ticket):
+    """Plays the rows as a task does that has a ticket and nothing else."""
+    where, trusted = [f"tls://localhost:{site.port}/QM1"], (site.directory / "authority.crt").read_text()
+    return played("", lambda _: connect_by_ticket(where, ticket, trusted, application="cells", reconnect_s=0))
+
+
+def tickets(one):
+    """The ticket of the reservation that all read, one of a reservation that is over, and the first one altered."""
+    with one.connect() as qm:
+        qm.call(calls.Put(q_name="EMPTY", data=b"reserved"))
+        over = qm.open("EMPTY", "input_shared").reserve("CELLS")
+        numbers = (FIELDS["read_reserved"]["reservation"], over.number)
+        right, replayed = (qm.ask(calls.IssueTicket(reservation=number), TicketIssued).ticket for number in numbers)
+        over.settle()
+    return right, replayed, ("A" if right[0] != "A" else "B") + right[1:]
+
+
+def played_by_tickets(one, site):
+    """What the cells of each kind of ticket are, and are to be."""
+    right, replayed, altered = tickets(one)
+    return {
+        "ticket": (played_by_ticket(site, right), {*NEEDED} - {"read_reserved"}),
+        "replayed ticket": (played_by_ticket(site, replayed), {*NEEDED}),
+        "altered ticket": (played_by_ticket(site, altered), {*NEEDED}),
+    }
 
 
 def as_process(uid, gid, work):
@@ -180,6 +214,7 @@ def daemon_with_users(passable, site, tcp):
         define(qm, "EMPTY")
         qm.call(calls.Put(q_name="Q", data=b"reserved"))
     FIELDS["read_reserved"] = {"reservation": as_process(OWNER, OWNER, lambda: reserved(one)), "count": 1}
+    FIELDS["issue_ticket"] = {"reservation": FIELDS["read_reserved"]["reservation"]}
     return one
 
 
@@ -222,7 +257,7 @@ def test_without_records_every_call_by_every_kind_of_user_is_as_ever(passable, s
         "TLS user": (played(site.address("alice")), expected(everywhere)),
         "TLS user named root": (played(site.address("root")), expected(everywhere)),
         "plain TCP": (played(f"tcp://{free_address}"), expected(everywhere)),
-    }
+    } | played_by_tickets(one, site)
     assert wrong(found) == {}
     assert len(found) * len(NEEDED) > 400
 
@@ -257,6 +292,7 @@ def test_with_records_every_call_by_every_kind_of_user_needs_what_the_page_says(
         "TLS user with a group": (played(site.address("carol")), expected(read_rights("get, administer"))),
         "TLS user named root": (played(site.address("root")), expected(nothing)),
         "plain TCP": (played(f"tcp://{free_address}"), expected(nothing)),
+        **played_by_tickets(one, site),
     }
     assert wrong(found) == {}
     assert len(found) * len(NEEDED) > 1000

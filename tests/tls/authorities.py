@@ -40,6 +40,7 @@ class Site:
             "tls.private_key": self.directory / "server.key",
             "tls.client_authority": self.directory / "authority.crt",
             "tls.users": self.users,
+            "tls.ticket_key": self.directory / "ticket.key",
         }
 
     def save(self, pair: Pair, name: str) -> None:

@@ -20,6 +20,7 @@ from trigmon.mq.errors import QMgrNameError, QMgrNotAvailable
 from trigmon.mq.names import is_object_name
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello
 
+CONNECT_S = 10.0
 DEFAULT_PORT = 1414
 CALL_TIMEOUT = "TRIGMON_CALL_TIMEOUT"
 DEFAULT_CALL_TIMEOUT_S = 60.0
@@ -32,7 +33,7 @@ def connect(
     *,
     application: str | None = None,
     run_id: str | None = None,
-    timeout_s: float = 10.0,
+    timeout_s: float = CONNECT_S,
     call_timeout_s: float | None = None,
     reconnect_s: float | None = None,
 ) -> Connection:
@@ -71,7 +72,7 @@ def connect(
     )
     driver.end_with_it()
     patience_s = _call_timeout_s() if call_timeout_s is None else call_timeout_s
-    addresses = [one for part in map(str.strip, where.split(",")) if part for one in _resolved(part)]
+    addresses = resolved(where)
 
     def greeted() -> tuple[Transport, str]:
         client_id = os.urandom(16).hex()
@@ -85,12 +86,37 @@ def connect(
     return ReconnectableConnection(greeted, longest_s)
 
 
-def _first(addresses: Sequence[str], where: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
+def connect_by_ticket(
+    addresses: Sequence[str], ticket: str, trusted: str, *, application: str, reconnect_s: float
+) -> Connection:
+    """Returns a connection that may read one reservation and nothing else; end it by its ``drop``.
+
+    ``addresses`` are of TLS, tried in their order; ``trusted`` is the text of the authority, empty for the machine's
+    own list. A lost link is made again for ``reconnect_s``. Raises NotAuthorized for a ticket that does not hold.
+    """
+    from trigmon.client.reconnectable import ReconnectableConnection
+
+    patience_s = _call_timeout_s()
+    hello = Hello(protocol=PROTOCOL_VERSION, application=application[:APPL_NAME_LENGTH], pid=os.getpid(), ticket=ticket)
+
+    def greeted() -> tuple[Transport, str]:
+        client_id = os.urandom(16).hex()
+        mine, where = replace(hello, client_id=client_id), ", ".join(addresses)
+        return _first(addresses, where, mine, CONNECT_S, patience_s, trusted), client_id
+
+    return ReconnectableConnection(greeted, reconnect_s)
+
+
+def _first(
+    addresses: Sequence[str], where: str, hello: Hello, timeout_s: float, patience_s: float, trusted: str = ""
+) -> Transport:
     """Returns a greeted link to the first address that lets the client in."""
     each_s = timeout_s / max(1, len(addresses))
     refusals: list[str] = []
     for address in addresses:
         try:
+            if hello.ticket:
+                return _tls_transport(address, hello, each_s, patience_s, trusted)
             return _transport(address, hello, each_s, patience_s)
         except reconnect.MAY_PASS as error:
             if len(addresses) == 1:
@@ -99,6 +125,11 @@ def _first(addresses: Sequence[str], where: str, hello: Hello, timeout_s: float,
     if not addresses:
         raise QMgrNameError(f"{where!r} names no queue manager")
     raise QMgrNotAvailable("; ".join(refusals))
+
+
+def resolved(where: str) -> list[str]:
+    """Returns the addresses that are meant, in their order, with what a client's file says of a name."""
+    return [one for part in map(str.strip, where.split(",")) if part for one in _resolved(part)]
 
 
 def _resolved(address: str) -> list[str]:
@@ -135,16 +166,17 @@ def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) 
     return transport
 
 
-def _tls_transport(address: str, hello: Hello, timeout_s: float, patience_s: float) -> Transport:
-    """Opens an address of TLS; a password goes to a server that has proved its name, and to no other."""
+def _tls_transport(address: str, hello: Hello, timeout_s: float, patience_s: float, trusted: str = "") -> Transport:
+    """Opens an address of TLS; a password, or a ticket, goes to a server that has proved its name, and to no other."""
     from trigmon.client import tls  # only programs that come by TLS pay for it
 
     parts = tls.tls_address(address)
-    secret = tls.password(parts)
-    link = tls.open_tls(parts, timeout_s)
+    if not hello.ticket:
+        hello = replace(hello, user=parts.user, password=tls.password(parts))
+    link = tls.open_tls(parts, timeout_s, trusted)
     where = address.partition("?")[0]
     try:
-        transport = Transport(link, where, replace(hello, user=parts.user, password=secret), timeout_s, patience_s)
+        transport = Transport(link, where, hello, timeout_s, patience_s)
     except QMgrNotAvailable as error:
         # In TLS 1.3 a server refuses a certificate behind the handshake: the first read meets its alert.
         raise tls.refused(error, where) from None

@@ -33,6 +33,7 @@ from trigmon.mq.calls import (
     Get,
     GetMany,
     Inquire,
+    IssueTicket,
     Open,
     Outcome,
     Pauses,
@@ -88,7 +89,19 @@ _AS_GOOD_TWICE = frozenset(
             Runs,
             RunHistory,
         ),
-        *(Commit, Backout, Disconnect, DeadLetters, Reservations, Reserve, ReadReserved, Settle, Release, Attempt),
+        *(
+            Commit,
+            Backout,
+            Disconnect,
+            DeadLetters,
+            Reservations,
+            Reserve,
+            ReadReserved,
+            Settle,
+            Release,
+            Attempt,
+            IssueTicket,
+        ),
     )
 )
 _COMMITS_TOO = (RecordRun, RecordRuns)

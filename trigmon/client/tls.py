@@ -74,16 +74,17 @@ def tls_address(address: str) -> TlsAddress:
     return found
 
 
-def open_tls(address: TlsAddress, timeout_s: float) -> socket.socket:
+def open_tls(address: TlsAddress, timeout_s: float, trusted: str = "") -> socket.socket:
     """Returns a connected socket whose other end has proved the host's name.
 
+    ``trusted`` is an authority as text, in place of a file.
     Raises QMgrNotAvailable, and SslInitializationError (2393) for files that cannot be used and for a server that
     cannot prove its name.
     """
     where = f"{address.host}:{address.port}"
     files = (Path(name) if name else None for name in (address.authority, address.certificate, address.key))
     try:
-        context = client_context(*files)
+        context = client_context(*files, trusted=trusted)
     except TlsFileError as error:
         raise SslInitializationError(str(error)) from None
     link = open_tcp(address.host, address.port, timeout_s)

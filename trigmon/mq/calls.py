@@ -742,6 +742,15 @@ class Reject(Call, frozen=True, array_like=True, kw_only=True, tag="reject"):
     why: str = ""
 
 
+class IssueTicket(Call, frozen=True, array_like=True, kw_only=True, tag="issue_ticket"):
+    """A ticket by which a task on another machine reads this reservation over TLS. Answered by TicketIssued.
+
+    The same may ask as may read it. 2298 where the queue manager has no TLS listener.
+    """
+
+    reservation: int
+
+
 class Reservations(Call, frozen=True, array_like=True, kw_only=True, tag="reservations"):
     """The reservations of which anything is left, of queues of a generic name, by number. Answered by Listing.
 
@@ -814,6 +823,7 @@ AnyCall = (
     | Release
     | Attempt
     | Reject
+    | IssueTicket
     | Reservations
 )
 

@@ -213,6 +213,17 @@ class Settled(Reply, frozen=True, array_like=True, kw_only=True, tag="settled"):
     already: bool = False
 
 
+class TicketIssued(Reply, frozen=True, array_like=True, kw_only=True, tag="ticket_issued"):
+    """A reservation's ticket for the hello of a task, and until when it holds, in milliseconds since 1970."""
+
+    ticket: str
+    until_ms: int = 0
+
+    def __repr__(self) -> str:
+        """Returns the reply without the ticket, for logs and tracebacks."""
+        return f"TicketIssued(until_ms={self.until_ms})"
+
+
 class OutcomeWas(Reply, frozen=True, array_like=True, kw_only=True, tag="outcome_was"):
     """What became of the unit of work."""
 
@@ -320,6 +331,7 @@ AnyReply = (
     | Reserved
     | WereReserved
     | Settled
+    | TicketIssued
     | OutcomeWas
     | Explained
     | Refused

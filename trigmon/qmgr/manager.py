@@ -34,11 +34,11 @@ from trigmon.qmgr.sessions import ITSELF, Identity, Parked, Session, SessionRepo
 from trigmon.qmgr.waiters import ANY, Waiters
 from trigmon.rules.call_rights import ACTS, check_call
 from trigmon.rules.model import changes as c
-from trigmon.rules.model import handle_changes
 from trigmon.rules.model.authority import User, UserFacts
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.manager_state import Disk, ManagerState
 from trigmon.rules.model.stored_messages import SLICE
+from trigmon.rules.model.ticket import Ticket, unsigned
 from trigmon.rules.runs.program_tracking import attended
 from trigmon.rules.verbs import VERBS
 from trigmon.store.port import NotEntered, Store, StoreBroken
@@ -79,6 +79,7 @@ class QueueManager:
         self.are_puts_allowed = puts_allowed
         self.disk: Callable[[], Disk | None] = lambda: None
         self.known_user: Callable[[str, Sequence[str]], User] = lambda user, groups: UserFacts(user, tuple(groups))
+        self.sign_ticket: Callable[[Ticket], str] = unsigned
         self._waiters = Waiters()
         self._sessions: dict[int, Session] = {}
         self._ids = Counter(name, store.open(name, self.started_ms))
@@ -107,9 +108,9 @@ class QueueManager:
     # -- connections ------------------------------------------------------------------------------------
 
     def connect(self, identity: Identity) -> Session:
-        """Connects a client and returns its session. Nothing of it needs to be durable."""
+        """Connects a client and returns its session. Raises NotAuthorized (2035) for a ticket that does not hold."""
         session = Session(self._ids.handle(), identity)
-        self._store.apply([handle_changes.Connect(session.facts(self.clock.now()))], False)
+        session.begin(self._store, self.clock.now())
         self._sessions[session.connection] = session
         return session
 
@@ -244,9 +245,9 @@ class QueueManager:
     def _state(self, session: Session, now: int) -> ManagerState:
         waiting, news, allowed = self._waiters.count, self._notes.news, self.are_puts_allowed()
         started, looks, end = self.started_ms, self._looks.of, partial(self._end_session, session)
-        known = self.known_user
+        known, sign = self.known_user, self.sign_ticket
         oldest, reports = partial(self._oldest.put_ms, session.connection, now), SessionReports(session, self._sessions)
-        more = (self.backups.of(session), self._activity, self.disk(), reports, end, oldest, known)
+        more = (self.backups.of(session), self._activity, self.disk(), reports, end, oldest, known, sign)
         return ManagerState(now, started, waiting, allowed, self.warnings, news, looks, *more, self.counters.figures)
 
     def _end_session(self, by: Session, connection: int) -> None:
@@ -278,7 +279,7 @@ class QueueManager:
             facts = self._store.facts(wants, verb.is_wide)
             if not depth:
                 if not facts.connection.is_administrator:
-                    check_call(call, facts)
+                    check_call(call, facts, now)
                 if verb.is_wide:
                     self._named = getattr(facts, "named", None)
             if verb.fired_by is not None:

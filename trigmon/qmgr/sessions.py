@@ -8,7 +8,12 @@ from typing import Any
 import msgspec
 
 from trigmon.mq.calls import Call, LostServer, WatchState
+from trigmon.mq.errors import NotAuthorized
+from trigmon.rules.model.facts import Wants
+from trigmon.rules.model.handle_changes import Connect, DropConnection
 from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.ticket import Ticket, check_ticket
+from trigmon.store.port import Store
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +39,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     max_handles: int = 0
     max_dynamic_queues: int = 0
     max_reservations: int = 0
+    ticket: Ticket | None = None  # by which it came
 
 
 ITSELF = Identity(client_id="", application="trigmon", administrator=True)
@@ -85,6 +91,19 @@ class Session:
         self.watches: list[WatchState] | None = None
         self.attachment: Any = None
 
+    def begin(self, store: Store, now: int) -> None:
+        """Makes the connection known. Nothing of it needs to be durable. Raises NotAuthorized for a ticket (2035)."""
+        store.apply([Connect(self.facts(now))], False)
+        if (ticket := self.identity.ticket) is None:
+            return
+        try:
+            check_ticket(
+                ticket, store.facts(Wants(self.connection, reservation=ticket.reservation), False).reservation, now
+            )
+        except NotAuthorized:
+            store.apply([DropConnection(self.connection)], False)
+            raise
+
     def facts(self, since_ms: int) -> ConnectionFacts:
         """Returns what the rules may know of a connection that begins now."""
         it = self.identity
@@ -103,6 +122,7 @@ class Session:
             max_dynamic_queues=it.max_dynamic_queues,
             max_reservations=it.max_reservations,
             since_ms=since_ms,
+            ticket=it.ticket,
         )
 
 

@@ -17,6 +17,7 @@ from trigmon.rules.model.access import is_of
 from trigmon.rules.model.authority import Need, check_right, has_right
 from trigmon.rules.model.facts import Facts, RunFacts, WideFacts
 from trigmon.rules.model.resolve_name import object_type_of
+from trigmon.rules.model.ticket import check_call_by_ticket
 
 Needs = Callable[[Any, Any], Iterable[Need]]
 
@@ -186,7 +187,7 @@ def _runs(call: calls.Runs, facts: Facts) -> Iterable[Need]:
     return (Need(Right.DSP, "queue", q_name) if q_name and isinstance(q_name, str) else of_q_mgr(Right.DSP),)
 
 
-def _read_reserved(call: calls.ReadReserved, facts: Facts) -> Iterable[Need]:
+def _read_reserved(call: calls.ReadReserved | calls.IssueTicket, facts: Facts) -> Iterable[Need]:
     reservation = facts.reservation
     if reservation is None or is_of(reservation, facts.connection):
         return ()
@@ -251,6 +252,7 @@ RIGHTS: dict[type[calls.Call], Needs] = {
     calls.ReportWatches: _administrator,
     calls.Reserve: _nothing,
     calls.ReadReserved: _read_reserved,
+    calls.IssueTicket: _read_reserved,
     calls.Settle: _nothing,
     calls.Release: _nothing,
     calls.Attempt: _nothing,
@@ -270,8 +272,14 @@ ACTS = frozenset(
 """The calls that are recorded for the audit when they have changed something, or have handed out everything."""
 
 
-def check_call(call: calls.Call, facts: Facts) -> None:
-    """Raises NotAuthorized (2035) where the user of a call, who is no administrator, lacks a right that it needs."""
+def check_call(call: calls.Call, facts: Facts, now: int) -> None:
+    """Raises NotAuthorized (2035) where the user of a call, who is no administrator, lacks a right that it needs.
+
+    Who came by a ticket has the right of the ticket, and no other.
+    """
     connection = facts.connection
+    if connection.ticket is not None:
+        check_call_by_ticket(call, connection.ticket, facts.reservation, now)
+        return
     for need in RIGHTS[type(call)](call, facts):
         check_right(need, connection, facts.records, type(call).__name__.lower())

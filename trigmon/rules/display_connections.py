@@ -26,6 +26,7 @@ def decide_display_connections(
             "since_ms": each.since_ms,
             "open": [opened[handle] for handle in each.handles if handle in opened],
             "in_unit": bool(each.unit_id),
+            "ticket": 0 if each.ticket is None else each.ticket.reservation,
         }
         for each in sorted(facts.world.connections, key=lambda each: each.connection)
     ]

@@ -137,7 +137,13 @@ from trigmon.rules.reservations.end_reservation import (
     decide_sweep,
     look_for_sweep,
 )
-from trigmon.rules.reservations.read_reserved import decide_attempt, decide_read_reserved, look_for_read_reserved
+from trigmon.rules.reservations.read_reserved import (
+    complete_issue_ticket,
+    decide_attempt,
+    decide_issue_ticket,
+    decide_read_reserved,
+    look_for_read_reserved,
+)
 from trigmon.rules.reservations.reserve import (
     decide_reserve,
     decide_seal,
@@ -350,6 +356,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.Controls: Verb(_nothing, decide_controls, complete=complete_controls, is_wide=True, hears_news=True),
     calls.Reserve: Verb(_by_handle, decide_reserve, look_for_reserve, is_wide=True),
     calls.ReadReserved: Verb(_reservation, decide_read_reserved, look_for_read_reserved, is_wide=True),
+    calls.IssueTicket: Verb(_reservation, decide_issue_ticket, complete=complete_issue_ticket, is_wide=True),
     calls.Settle: Verb(_reservation, decide_settle, is_wide=True),
     calls.Release: Verb(_reservation, decide_release, is_wide=True),
     calls.Attempt: Verb(_reservation, decide_attempt, is_wide=True),

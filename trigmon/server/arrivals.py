@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trigmon.log import Seldom
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
+from trigmon.rules.model.ticket import Ticket, unsigned
 from trigmon.server.connection import Connection
 from trigmon.server.connection_limits import Clients
 from trigmon.server.executor import aside
@@ -70,6 +71,10 @@ class Arrivals:
                 task.add_done_callback(self._waiting.discard)
         except OSError:
             accepted.close()  # the client has closed its end
+
+    def sign_ticket(self, ticket: Ticket) -> str:
+        """Returns a reservation's ticket as text. Raises FunctionNotSupported where there is no TLS listener."""
+        return unsigned(ticket) if self.tls is None else self.tls.sign_ticket(ticket)
 
     def close(self) -> None:
         """Closes the connections that still wait for the user database."""

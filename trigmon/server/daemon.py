@@ -223,7 +223,7 @@ class Daemon:
         server = self._settings.server
         self._clients = Clients(manager, _room(server.max_connections), version("trigmon"), Shares.of(server))
         self._manager = manager
-        manager.known_user = self._authority.known_user
+        manager.known_user, manager.sign_ticket = self._authority.known_user, self._arrivals.sign_ticket
         self._worker = self._make_worker()
         turns = Turns(
             manager,

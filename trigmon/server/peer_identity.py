@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trigmon.rules.model.authority import UserFacts
+from trigmon.rules.model.ticket import Ticket
 from trigmon.server.exit_status import CannotStart
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Peer:
     setter: bool = False
     groups: tuple[str, ...] = ()
     address: str = ""
+    ticket: Ticket | None = None
 
     def __str__(self) -> str:
         if not self.address:
@@ -57,7 +59,12 @@ class Peer:
 
     @property
     def share(self) -> int | str:
-        """Whose limits it counts under: its user's number, its account's name by TLS; -1 for all by plain TCP."""
+        """Whose limits it counts under: its user's number, its account's name by TLS; -1 for all by plain TCP.
+
+        Those by tickets have limits of their own: one that was stolen takes no place of the user whose job it was for.
+        """
+        if self.ticket is not None:
+            return f"tickets of {self.user}"
         return self.user if self.uid < 0 and self.user else self.uid
 
 

@@ -1,4 +1,4 @@
-"""Clients by TLS: the account that a certificate or a password proves, before they are greeted."""
+"""Clients by TLS: the account that a certificate or a password proves, or a ticket, before they are greeted."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from typing import Any
 from trigmon.log import Seldom
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
+from trigmon.rules.model.ticket import Ticket
 from trigmon.server.connection import Connection
 from trigmon.server.connection_limits import Clients
 from trigmon.server.executor import aside
 from trigmon.server.listeners import tcp_listener
 from trigmon.server.password_guesses import Guesses
-from trigmon.server.peer_identity import Authority
+from trigmon.server.peer_identity import Authority, Peer
 from trigmon.server.tls_files import AHEAD, TlsFiles
 from trigmon.settings import Settings
 from trigmon.tls import passwords
 from trigmon.tls.accounts import Account, subject
+from trigmon.tls.tickets import TicketError
 from trigmon.wire.codec import Hello
 
 
 def tls_arrivals(settings: Settings, authority: Authority, log: Any, seldom: Seldom) -> TlsArrivals:
     """Returns what serves ``tls.listen``, which must be set. Raises CannotStart."""
-    files = TlsFiles(settings.tls, settings.qmgr.directory, log)
+    files = TlsFiles(settings.tls, settings.qmgr.directory, log, settings.qmgr.name)
     assert settings.tls.address is not None
     return TlsArrivals(tcp_listener(settings.tls.address, "tls.listen"), files, authority, seldom)
 
@@ -64,6 +66,10 @@ class TlsArrivals:
         guesses = self._guesses.warnings(asyncio.get_running_loop().time())
         return [*self.files.warnings(now), *clients, *guesses]
 
+    def sign_ticket(self, ticket: Ticket) -> str:
+        """Returns a reservation's ticket as text."""
+        return self.files.ticket_key.signed(ticket)
+
     def close(self) -> None:
         """Ends the checks of passwords that are under way."""
         for task in self._checks:
@@ -71,6 +77,9 @@ class TlsArrivals:
 
     def identify(self, clients: Clients, connection: Connection, hello: Hello) -> None:
         """Finds the account of a client whose hello has come, and has it greeted or refused."""
+        if hello.ticket:
+            self._by_ticket(clients, connection, hello)
+            return
         certificate = connection.tls and connection.tls.getpeercert()
         if not certificate:
             task = asyncio.create_task(self._by_password(clients, connection, hello))
@@ -87,6 +96,18 @@ class TlsArrivals:
         else:
             self._expiry[account.user] = ssl.cert_time_to_seconds(str(certificate["notAfter"]))
             self._admit(clients, connection, hello, account)
+
+    def _by_ticket(self, clients: Clients, connection: Connection, hello: Hello) -> None:
+        """Lets a task in that has a ticket, whatever else it brings. Whether it still holds the queue manager says."""
+        try:
+            ticket = self.files.ticket_key.read(hello.ticket)
+        except TicketError as error:
+            self._seldom.warning("a ticket was refused", why=str(error), address=connection.peer.address)
+            connection.welcome(Refused(reason=int(Reason.NOT_AUTHORIZED), about=str(error)))
+            return
+        peer = Peer(user=ticket.user, address=connection.peer.address, ticket=ticket)
+        if clients.identified(connection, peer):
+            connection.ask_for_welcome(hello)
 
     async def _by_password(self, clients: Clients, connection: Connection, hello: Hello) -> None:
         address = connection.peer.address.rpartition(":")[0].strip("[]")

@@ -12,6 +12,7 @@ from trigmon.setting_sections import TlsSettings
 from trigmon.tls import accounts
 from trigmon.tls.accounts import Accounts
 from trigmon.tls.contexts import TlsFileError, server_context
+from trigmon.tls.tickets import TicketKey, ticket_key
 
 AHEAD = datetime.timedelta(days=30)
 """So long before a certificate expires the status and the log say so."""
@@ -19,19 +20,25 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class TlsFiles:
-    """The context and the accounts in force. A change that cannot be used changes nothing, and is logged."""
+    """What of the files is in force: context, accounts, key of tickets.
 
-    def __init__(self, settings: TlsSettings, data: Path, log: Any) -> None:
+    A change that cannot be used changes nothing, and is logged.
+    """
+
+    def __init__(self, settings: TlsSettings, data: Path, log: Any, q_mgr_name: str) -> None:
         self.certificate = Path(settings.certificate or data / "tls" / "server.crt")
         self._key = Path(settings.private_key or data / "tls" / "server.key")
         own = data / "tls" / "authority.crt"
         given = settings.client_authority
         self._authority = Path(given) if given else own if own.exists() else None
         self._users = Path(settings.users or data / "tls" / "users.yaml")
+        self._ticket_key = Path(settings.ticket_key or data / "tls" / "ticket.key")
+        self._q_mgr_name = q_mgr_name
         self._log = log
-        self._stamp = self._now_on_disk()
         try:
-            self.context, self.accounts = self._read()
+            ticket_key(self._ticket_key, q_mgr_name)  # which makes it, before it is looked at for changes
+            self._stamp = self._now_on_disk()
+            self.context, self.accounts, self.ticket_key = self._read()
             self._expires = self._expiry()
         except TlsFileError as error:
             raise CannotStart(f"tls.listen: {error}. trigmon tls make writes the files") from None
@@ -45,12 +52,12 @@ class TlsFiles:
             return False
         self._stamp = stamp
         try:
-            context, found = self._read()
+            context, found, ticket_key = self._read()
             self._expires = self._expiry()
         except TlsFileError as error:
             self._log.error("the files of TLS cannot be used; those from before stay in force", why=str(error))
             return False
-        self.context, self.accounts = context, found
+        self.context, self.accounts, self.ticket_key = context, found, ticket_key
         self._log.info("the files of TLS were read anew", users=len(found.by_user), valid_until=self.valid_until)
         return True
 
@@ -74,13 +81,13 @@ class TlsFiles:
         wanted = [self.certificate, *([self._authority] if self._authority else [])]
         return {path: not_after(path) for path in wanted}
 
-    def _read(self) -> tuple[ssl.SSLContext, Accounts]:
+    def _read(self) -> tuple[ssl.SSLContext, Accounts, TicketKey]:
         context = server_context(self.certificate, self._key, self._authority)
-        return context, accounts.read(self._users)
+        return context, accounts.read(self._users), ticket_key(self._ticket_key, self._q_mgr_name)
 
     def _now_on_disk(self) -> _Stamp:
         stamps = []
-        for path in (self.certificate, self._key, self._authority, self._users):
+        for path in (self.certificate, self._key, self._authority, self._users, self._ticket_key):
             try:
                 found = path.stat() if path else None
             except OSError:

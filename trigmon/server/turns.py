@@ -147,6 +147,8 @@ class Turns:
             self._worker.do(partial(self.clients.enter, identity), greeted)
 
     def _greeted(self, connection: Connection, client_id: str, entered: Session | Refused) -> None:
+        if isinstance(entered, Refused) and connection.peer.ticket:
+            self._seldom.warning("a ticket was refused", why=entered.about, address=connection.peer.address)
         is_there = connection in self.clients.connections
         greeting = self.clients.greet(connection, client_id, entered, self.frame_limit)
         if is_there:

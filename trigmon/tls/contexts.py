@@ -27,11 +27,16 @@ def server_context(certificate: Path, private_key: Path, client_authority: Path 
 
 
 def client_context(
-    authority: Path | None, certificate: Path | None = None, private_key: Path | None = None
+    authority: Path | None, certificate: Path | None = None, private_key: Path | None = None, *, trusted: str = ""
 ) -> ssl.SSLContext:
-    """Returns a client's context; without an authority the machine's own list is trusted. Raises TlsFileError."""
+    """Returns a client's context; without an authority the machine's own list is trusted. Raises TlsFileError.
+
+    ``trusted`` is an authority as text, where there is no file.
+    """
     context = _context(ssl.PROTOCOL_TLS_CLIENT)
-    if authority is not None:
+    if trusted:
+        _load(lambda: context.load_verify_locations(cadata=trusted), "the authority's certificate")
+    elif authority is not None:
         _load(lambda: context.load_verify_locations(authority), str(authority))
     else:
         context.load_default_certs()

@@ -23,7 +23,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="hel
     """The client's first frame. ``client_id`` names it to ``Outcome`` after this connection has gone.
 
     ``run_id`` is the run a monitor started this program for, or nothing. ``user`` and ``password`` are sent over TLS
-    alone, by a client without a certificate.
+    alone, by a client without a certificate. So is ``ticket``, in their place, by a task that reads one reservation.
     """
 
     protocol: int
@@ -33,9 +33,10 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, kw_only=True, tag="hel
     run_id: str = ""
     user: str = ""
     password: str = ""
+    ticket: str = ""
 
     def __repr__(self) -> str:
-        """Returns the hello without its password, for logs and tracebacks."""
+        """Returns the hello without its password and its ticket, for logs and tracebacks."""
         return f"Hello({self.application!r}, pid={self.pid}, user={self.user!r})"
 
 

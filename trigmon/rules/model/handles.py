@@ -12,6 +12,7 @@ from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType
 from trigmon.rules.model.group_position import Place, Side
 from trigmon.rules.model.stored_messages import Cursor, StoredMessage
+from trigmon.rules.model.ticket import Ticket
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -161,3 +162,4 @@ class ConnectionFacts(msgspec.Struct, frozen=True):
     refused_unit: int = 0  # the last in which a put was refused
     reservations: tuple[int, ...] = ()  # those it stands behind
     since_ms: int = 0
+    ticket: Ticket | None = None  # by which it came: it reads that reservation, and nothing else

@@ -10,6 +10,7 @@ import msgspec
 from trigmon.mq.calls import LostServer, WatchState
 from trigmon.mq.explanation import Looked
 from trigmon.rules.model.authority import User
+from trigmon.rules.model.ticket import Ticket
 
 
 class Backup(Protocol):
@@ -100,4 +101,5 @@ class ManagerState(msgspec.Struct, frozen=True):
     end_connection: Callable[[int], None]  # cuts the connection of this number behind the turn
     oldest_put_ms: Callable[[str], int]  # of a queue: when its oldest message was put, 0 for none
     known_user: Callable[[str, Sequence[str]], User]  # a user by name, with the groups that the caller knows
+    sign_ticket: Callable[[Ticket], str]  # raises FunctionNotSupported where there is no TLS listener
     figures: Callable[[], dict[str, Any]]  # what was counted since the start (trigmon.qmgr.counters)

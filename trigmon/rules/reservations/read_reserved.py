@@ -1,17 +1,17 @@
-"""Reads the messages of a reservation: ReadReserved and Attempt."""
+"""Reads the messages of a reservation: ReadReserved, IssueTicket and Attempt."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Attempt, ReadReserved
+from trigmon.mq.calls import Attempt, IssueTicket, ReadReserved
 from trigmon.mq.errors import (
     CommandFailed,
     NotAuthorized,
     ObjectDamaged,
     OptionsError,
 )
-from trigmon.mq.replies import Done, WereReserved
+from trigmon.mq.replies import Done, Reply, TicketIssued, WereReserved
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, given
 from trigmon.rules.model.access import is_of
 from trigmon.rules.model.changes import (
@@ -20,8 +20,10 @@ from trigmon.rules.model.changes import (
 )
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.reservation import cut
 from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage
+from trigmon.rules.model.ticket import Ticket, ticket_of
 from trigmon.rules.reservations.find_reservation import left_of, named, open_one
 
 
@@ -50,8 +52,9 @@ def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, 
     reservation = open_one(facts, call.reservation)
     stands: list[AnyChange] = []
     connection = facts.connection.connection
-    if connection not in reservation.behind and is_of(reservation, facts.connection):
-        # Who is behind it keeps its job from being started again: another user only looks.
+    may_stand = is_of(reservation, facts.connection) and facts.connection.ticket is None
+    if connection not in reservation.behind and may_stand:
+        # Who is behind it keeps its job from being started again: another user, and a ticket, only looks.
         read = replace(reservation, readers=(*reservation.readers, connection))
         stands.append(SetReservation(read, is_stored=False))
     if found is None:
@@ -68,6 +71,22 @@ def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, 
         WereReserved(ordinals=ordinals, messages=messages, ordinal=following, more=bool(more)),
         stands,
     )
+
+
+class Unsigned(Reply, frozen=True):
+    """The reply of IssueTicket before the process has signed it."""
+
+    ticket: Ticket
+
+
+def decide_issue_ticket(call: IssueTicket, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
+    """Makes the ticket of a reservation that is open, for the user who asks."""
+    return Decision(Unsigned(ticket=ticket_of(open_one(facts, call.reservation), facts.connection.user, now)))
+
+
+def complete_issue_ticket(call: IssueTicket, reply: Unsigned, manager: ManagerState) -> TicketIssued:
+    """Signs it. Raises FunctionNotSupported where no ticket could be used."""
+    return TicketIssued(ticket=manager.sign_ticket(reply.ticket), until_ms=reply.ticket.until_ms)
 
 
 def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
