@@ -54,6 +54,7 @@ WRONG = [
 RIGHT = [
     *(("spark_master", text) for text in ("", "local", "local[*]", "local[4,2]", "yarn", "spark://a:1,b:2", "x9://h")),
     *(("spark_driver_memory", text) for text in ("", "450m", "2G", "1t", "1048576k")),
+    ("spark_environment", "TRIGMON_TASK_ADDRESS=tls://mq1?authority=/ca.crt TRIGMON_RECONNECT=300"),
     ("spark_files", "a.txt, b.txt,hdfs://n/c"),
     ("spark_archives", "a.zip#b"),
     ("spark_packages", "org.x:y_2.13:1.0,a/b:1"),

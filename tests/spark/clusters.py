@@ -34,21 +34,25 @@ def free_port(host="127.0.0.1"):
 
 
 class Network:
-    """A bridge and a namespace for each worker, named after this process so that no other test's is touched."""
+    """A bridge and a namespace for each worker, named after this process so that no other test's is touched.
 
-    def __init__(self, workers, net):
+    ``kind`` tells those of one process apart: what a removed namespace had is gone some time after the namespace.
+    """
+
+    def __init__(self, workers, net, kind="m"):
         self.address = f"{net}.1"
-        self.bridge = f"tmb{os.getpid()}"[:15]
-        self.names = [f"tm{os.getpid()}n{number}" for number in range(workers)]
+        self.bridge = f"t{kind}b{os.getpid()}"[:15]
+        self.names = [f"t{kind}{os.getpid()}n{number}" for number in range(workers)]
         self.addresses = [f"{net}.{11 + number}" for number in range(workers)]
-        self.outside = [f"tv{os.getpid()}{number}"[:15] for number in range(workers)]
+        self.outside = [f"t{kind}v{os.getpid()}{number}"[:15] for number in range(workers)]
+        self.inside = [f"t{kind}w{os.getpid()}{number}"[:15] for number in range(workers)]
 
     def make(self):
         ip("link", "add", self.bridge, "type", "bridge")
         ip("addr", "add", f"{self.address}/24", "dev", self.bridge)
         ip("link", "set", self.bridge, "up")
         for number, (name, address) in enumerate(zip(self.names, self.addresses, strict=True)):
-            outside, inside = self.outside[number], f"tw{os.getpid()}{number}"[:15]
+            outside, inside = self.outside[number], self.inside[number]
             ip("netns", "add", name)
             ip("link", "add", outside, "type", "veth", "peer", "name", inside)
             ip("link", "set", inside, "netns", name)
@@ -72,8 +76,7 @@ def why_no_namespaces():
     """Returns why this user cannot make network namespaces here; "" where that is possible."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         return "network namespaces need root and the ip command"
-    probe = Network(1, "10.79.250")
-    probe.names = [f"{probe.names[0]}p"]
+    probe = Network(1, "10.79.250", "p")
     try:
         probe.make()
     except subprocess.CalledProcessError as error:

@@ -38,6 +38,9 @@ OF_SINKS = [
     "botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling the PutObject operation",
     "PythonException: Traceback (most recent call last):\nOSError: [Errno 28] No space left on device: '/t/x'",
     "PythonException: Traceback (most recent call last):\nPermissionError: [Errno 13] Permission denied: '/t/x'",
+    "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.NotAuthorized: MQRC_NOT_AUTHORIZED (2035)",
+    "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.ConnectionBroken: MQRC_CONNECTION_BROKEN: ",
+    "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.SslInitializationError: MQRC_SSL: ",
 ]
 OF_NOBODY_YET = [
     "PythonException: Traceback (most recent call last):\nValueError: no price in message 7",

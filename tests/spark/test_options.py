@@ -38,6 +38,24 @@ def test_every_option_is_known_in_any_case_and_so_is_what_spark_passes():
     assert (read.max_rows, read.min_partitions, read.groups) == (7, 3, True)
 
 
+def test_a_name_that_the_client_s_file_has_is_an_address_of_tls_for_every_process(tmp_path, monkeypatch):
+    file = tmp_path / "client.ini"
+    file.write_text("[FAR1]\naddress = tls://mq1, tls://mq2\nauthority = ca.crt\n")
+    monkeypatch.setenv("TRIGMON_CLIENT_FILE", str(file))
+    each = [f"tls://mq{number}/FAR1?authority={tmp_path}/ca.crt" for number in (1, 2)]
+    assert options.read({"queue": "Q", "qmgr": "FAR1"}).address == ",".join(each)
+    assert options.read(QUEUE | {"taskAddress": "FAR1"}).task_address == ",".join(each)
+
+
+def test_tasks_come_by_tls_and_by_nothing_else(monkeypatch):
+    for address in ("unix:/x", "tcp://127.0.0.1", "QM1", "tls://mq1,unix:/x"):
+        with pytest.raises(options.OptionError, match="option taskAddress is tls://"):
+            options.read(QUEUE | {"taskAddress": address})
+    monkeypatch.setenv("TRIGMON_TASK_ADDRESS", "tls://mq1?authority=/ca.crt")
+    assert options.read(QUEUE).task_address == "tls://mq1?authority=/ca.crt"
+    assert options.read(QUEUE | {"taskaddress": "tls://mq2"}).task_address == "tls://mq2"
+
+
 def test_the_page_lists_every_option():
     page = (Path(__file__).parents[2] / "docs" / "reference" / "data-source.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trigmon.spark.options import TASK_ADDRESS
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -28,8 +30,9 @@ class Source(NamedTuple):
             .option("address", self.address)
             .option("secret", self.secret)
         )
-        if run := os.environ.get("TRIGMON_RUN"):
-            reader = reader.option("run", run)
+        for variable, option in (("TRIGMON_RUN", "run"), (TASK_ADDRESS, "taskAddress")):
+            if value := os.environ.get(variable):
+                reader = reader.option(option, value)
         for name, value in {**self.options, **more}.items():
             reader = reader.option(name, value)
         return reader.schema(self.schema) if self.schema else reader

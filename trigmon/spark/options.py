@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from trigmon import paths
-from trigmon.client.address import connect, default_address
+from trigmon.client.address import connect, default_address, resolved
 from trigmon.client.connection import Connection
 from trigmon.mq.names import is_object_name
 from trigmon.spark.arrow_rows import FAILFAST, MODES, Malformed
@@ -17,10 +17,11 @@ from trigmon.spark.arrow_rows import FAILFAST, MODES, Malformed
 MAX_ROWS = 10_000
 """Messages in a batch of a stream or a drain, by default."""
 MAX_BYTES = 1 << 30
+TASK_ADDRESS = "TRIGMON_TASK_ADDRESS"
 KNOWN = (
     *("queue", "path", "qmgr", "address", "maxRows", "maxOffsetsPerTrigger", "maxBytes", "groups", "partitions"),
     *("minPartitions", "columns", "format", "mode", "columnNameOfCorruptRecord", "consumer", "reservation", "ordinals"),
-    *("staging", "run", "firstRows", "secret"),
+    *("staging", "run", "firstRows", "secret", "taskAddress"),
 )
 """Every option, as it is written; :class:`Options` says what each means."""
 _OF_SPARK = frozenset(("checkpointlocation", "queryname", "outputmode", "provider", "owner", "location", "comment"))
@@ -58,7 +59,9 @@ class Options(NamedTuple):
     reservation again, of one query alone; ``reservation``: the number of one to read instead of browsing, and
     ``ordinals``, which of its messages (``first-end``, without the end); ``staging``: the directory for messages of a
     large write, which the driver must see too (default: the user's own below the temporary one); ``run``: the run that
-    the connection belongs to (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session does not have).
+    the connection belongs to (default: ``$TRIGMON_RUN``, which the server of a Spark Connect session does not have);
+    ``taskAddress``: a ``tls://`` address by which tasks on other machines read what is reserved, each by the
+    reservation's ticket (default: ``$TRIGMON_TASK_ADDRESS``, else ``address`` where that is one of TLS).
     """
 
     queue: str
@@ -78,6 +81,7 @@ class Options(NamedTuple):
     staging: str = ""
     malformed: Malformed = FAILFAST
     secret: str = ""
+    task_address: str = ""
 
     def connect(self, what: str) -> Connection:
         """Connects and returns the connection; ``what`` is a part of the application's name. Raises MQError."""
@@ -111,6 +115,7 @@ def read(given: Mapping[str, str]) -> Options:
         staging=options.get("staging", ""),
         malformed=_malformed(options, form),
         secret=options.get("secret", ""),
+        task_address=_of_tasks(options.get("taskaddress") or os.environ.get(TASK_ADDRESS, "")),
     )
 
 
@@ -158,8 +163,16 @@ def _malformed(options: Mapping[str, str], form: str) -> Malformed:
 
 
 def concrete(where: str) -> str:
-    """Returns the address in a form that does not depend on this process's environment, for workers."""
-    return where if ":" in where else f"unix:{paths.find_socket(where)}"
+    """Returns the address in a form that does not depend on this process's environment and files, for workers."""
+    return ",".join(one if ":" in one else f"unix:{paths.find_socket(one)}" for one in resolved(where))
+
+
+def _of_tasks(where: str) -> str:
+    """Returns the addresses that are for tasks. Raises OptionError for those that no ticket is for."""
+    addresses = resolved(where)
+    if wrong := [one for one in addresses if not one.startswith("tls:")]:
+        raise OptionError(f"option taskAddress is tls://host:port/NAME?authority=FILE, not {wrong[0]!r}")
+    return ",".join(addresses)
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.plan_errors import one_line
 from trigmon.spark.poison_search.blame import marked
 from trigmon.spark.retry import when_free
+from trigmon.spark.task_ticket import TaskTicket, task_ticket
 
 ROWS_A_PARTITION = 1000
 """With fewer rows, a further partition costs more than it gains."""
@@ -44,11 +46,12 @@ Offset = dict[str, Any]
 
 
 class Stretch(InputPartition):
-    """Ordinals of a reservation."""
+    """Ordinals of a reservation, with the ticket by which a task on another machine reads it."""
 
-    def __init__(self, reservation: int, parts: list[tuple[int, int]]) -> None:
+    def __init__(self, reservation: int, parts: list[tuple[int, int]], ticket: TaskTicket | None = None) -> None:
         self.reservation = reservation
         self.parts = parts
+        self.ticket = ticket
 
 
 class Part(InputPartition):
@@ -77,11 +80,12 @@ class QueueReader(DataSourceReader):
             return [Part(number, of) for number, of in enumerate(self._ranges())]
         with options.connect("planning") as connection:
             row = reservation_row(connection, options.queue, options.reservation)
-        if row is None:
-            raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
+            if row is None:
+                raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
+            ticket = task_ticket(connection, options, options.reservation)
         if options.ordinals is not None:
             row = row | {"left_ordinals": cut(row["left_ordinals"], *options.ordinals)}
-        return list(stretches(row, options.partitions, options.min_partitions))
+        return list(stretches(row, options.partitions, options.min_partitions, ticket))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, in their order."""
@@ -178,9 +182,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Returns what is left of the reservation; nothing for example after its release by an operator."""
         self._check(end)
         number = end["reservation"]
-        row = reservation_row(self._hold()[0], self.options.queue, number)
+        connection = self._hold()[0]
+        row = reservation_row(connection, self.options.queue, number)
         self._planned = number if row else 0
-        return stretches(row, self.options.partitions, self.options.min_partitions) if row else [Stretch(number, [])]
+        if row is None:
+            return [Stretch(number, [])]
+        ticket = task_ticket(connection, self.options, number)
+        return stretches(row, self.options.partitions, self.options.min_partitions, ticket)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, read by a connection of the task's own."""
@@ -272,7 +280,7 @@ def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
     """Yields the replies that have messages of a stretch."""
     if not stretch.parts:
         return
-    with options.connect("reading") as connection:
+    with _reading(options, stretch.ticket) as connection:
         for first, end in stretch.parts:
             at = first
             while at < end:
@@ -285,23 +293,37 @@ def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
                 at = reply.ordinal
 
 
+@contextmanager
+def _reading(options: Options, ticket: TaskTicket | None) -> Iterator[Connection]:
+    """Yields the connection of a task: by its ticket, or as the driver's."""
+    if ticket is None:
+        with options.connect("reading") as connection:
+            yield connection
+        return
+    connection = ticket.connect()
+    try:
+        yield connection
+    finally:
+        connection.drop()  # a ticket does not even disconnect
+
+
 def reservation_row(connection: Connection, q_name: str, number: int) -> dict[str, Any] | None:
     """Returns the row of a reservation of which messages are left, else None."""
     return next((row for row in connection.reservations(q_name) if row["reservation"] == number), None)
 
 
-def stretches(row: dict[str, Any], partitions: int, least: int = 0) -> list[Stretch]:
+def stretches(row: dict[str, Any], partitions: int, least: int = 0, ticket: TaskTicket | None = None) -> list[Stretch]:
     """Returns what is left of a reservation in parts of about the same size; at least one."""
     left = sum(end - first for first, end in row["left_ordinals"])
     wanted = partitions or max(least, min(os.cpu_count() or 1, math.ceil(left / ROWS_A_PARTITION)))
     share = max(1, math.ceil(left / max(1, wanted)))
-    made: list[Stretch] = [Stretch(row["reservation"], [])]
+    made: list[Stretch] = [Stretch(row["reservation"], [], ticket)]
     room = share
     for begin, end in row["left_ordinals"]:
         first = begin
         while first < end:
             if not room:
-                made.append(Stretch(row["reservation"], []))
+                made.append(Stretch(row["reservation"], [], ticket))
                 room = share
             taken = min(room, end - first)
             made[-1].parts.append((first, first + taken))

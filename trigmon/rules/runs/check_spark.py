@@ -29,7 +29,9 @@ _LEAST_MEMORY = 471_859_200
 _CLASS = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
 _PACKAGE = re.compile(r"[^\s:/,]+[:/][^\s:/,]+:[^\s:/,]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_OWN_VARIABLES = re.compile(r"TRIGMON_\w*|CREDENTIALS_DIRECTORY|SPARK_REMOTE")
+_OWN_VARIABLES = re.compile(
+    r"TRIGMON_(?!(?:TASK_ADDRESS|RECONNECT|CALL_TIMEOUT)$)\w*|CREDENTIALS_DIRECTORY|SPARK_REMOTE"
+)
 # A session shares the JVM and the identity of its server, so these cannot be its own.
 _NOT_OF_A_SESSION = (
     "spark_class",

@@ -5,6 +5,7 @@
 | :class:`~trigmon.spark.sinks.sink.SinkError` | the sink | one more try, then the drain gives up |
 | no space, quota, read-only, access, in an OSError or a Java cause | the sink | the same |
 | connection, login or resources of a database: SQLSTATE 08, 28, 53, 57 | the sink | the same |
+| a task does not reach the queue manager, or its ticket does not hold | the sink: no message, at least | the same |
 | an object store that is throttled, unavailable, or refuses the key | the sink | the same |
 | :data:`MARK` of the reader, with this reservation | these messages | they are set aside at once |
 | anything else | not known | the search of :mod:`trigmon.spark.poison_search.bisect` |
@@ -44,6 +45,8 @@ _NAMES = (
     # Python's.
     *("PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"),
     *("ConnectionAbortedError", "EndpointConnectionError", "NoCredentialsError", "SinkError"),
+    # The reader's, of a task that does not reach the queue manager or may not read there.
+    *("QMgrNotAvailable", "ConnectionBroken", "SslInitializationError", "NotAuthorized"),
 )
 _NAMED = re.compile(rf"(?:^|[\s.:$])(?:{'|'.join(map(re.escape, _NAMES))})(?:[:\s]|$)", re.MULTILINE)
 _IN_IO = re.compile(
