@@ -135,6 +135,7 @@ USED_BY_FILE = {
     "tests/rules/test_code_words.py::test_what_is_allowed_is_one_argument": "process",
     "tests/rules/test_launching_stories.py::test_stories_go_alike": "postgres",
     "tests/launch/test_words.py::test_a_shell_gets": "process",
+    "tests/mqi/test_c_fuzzing.py": "process",
     "tests/mqi/test_c_library.py": "process",
     "tests/mqi/test_c_properties.py": "process",
     "tests/mqi/test_c_callbacks.py": "process",
