@@ -3,14 +3,17 @@
 Each line has a number, the SHA-256 of the line before it (``previous``), and its own (``hash``, over all else in it).
 A line that was changed, taken out, put in or moved breaks the chain. Lines taken off the end do not; so the log names
 the number and hash of each line too, and :func:`verify` returns the last. After a rotation the chain goes on in the new
-file.
+file, whether the old one was renamed or copied and emptied. One process writes a file: two would make two lines of one
+number.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +22,11 @@ from typing import Any, NamedTuple
 START = "0" * 64
 """What stands in place of the hash before the first line."""
 _LONGEST_LINE = 1 << 20
+_LONGEST_VALUE = 1000
+"""Characters of a value that are kept where a line would be too long."""
+_BEGIN = b'{"number":'
+_ROTATED = ".1"
+"""What logrotate(8) adds to the name of the newest file that it has renamed."""
 Record = dict[str, Any]
 
 
@@ -43,7 +51,15 @@ def chained(fields: Record, before: Link) -> tuple[bytes, Link]:
     return _text({**record, "hash": place.hash}) + b"\n", place
 
 
-def _text(record: Record) -> bytes:
+def _shortened(fields: Record) -> Record:
+    texts = {name: value if isinstance(value, str) else _text(value).decode() for name, value in fields.items()}
+    return {
+        name: value if len(texts[name]) <= _LONGEST_VALUE else f"{texts[name][:_LONGEST_VALUE]}..."
+        for name, value in fields.items()
+    }
+
+
+def _text(record: object) -> bytes:
     return json.dumps(record, ensure_ascii=True, separators=(",", ":"), default=str).encode()
 
 
@@ -52,14 +68,17 @@ def _hash(record: Record) -> str:
 
 
 def _read(line: bytes, where: str) -> tuple[Record, Link]:
-    """Returns a line's record without its hash, and its place. Raises AuditError."""
+    """Returns a line's record without its hash, and its place. Raises AuditError.
+
+    The line has to be the very bytes that were written: another program may read a second ``"user":`` as the first.
+    """
     try:
         record = json.loads(line)
         given = record.pop("hash")
         place = Link(int(record["number"]), str(given))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise AuditError(f"{where}: it is no line of an audit file") from None
-    if _hash(record) != place.hash:
+    if _hash(record) != place.hash or _text({**record, "hash": given}) + b"\n" != line:
         raise AuditError(f"{where}: line {place.number} is not as it was written")
     return record, place
 
@@ -74,7 +93,7 @@ def verify(paths: Iterable[Path]) -> tuple[int, Link]:
     for path in paths:
         try:
             with path.open("rb") as file:
-                for at, line in enumerate(file, 1):
+                for at, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
                     where = f"{path}:{at}"
                     if not line.endswith(b"\n"):
                         raise AuditError(f"{where}: the line has no end")
@@ -89,46 +108,96 @@ def verify(paths: Iterable[Path]) -> tuple[int, Link]:
     return count, last or FIRST
 
 
+def _last_whole(file: int, path: Path) -> tuple[Link | None, int]:
+    """Returns the place of an open file's last whole line, None without one, and where that line ends.
+
+    Raises AuditError for a file that is none of ours.
+    """
+    size = os.fstat(file).st_size
+    tail = os.pread(file, 2 * _LONGEST_LINE, max(0, size - 2 * _LONGEST_LINE))
+    whole = tail[: tail.rfind(b"\n") + 1]
+    torn = tail[len(whole) :]
+    last = _read(whole[whole.rfind(b"\n", 0, -1) + 1 :], str(path))[1] if whole else None
+    if len(torn) == size > _LONGEST_LINE or not (torn.startswith(_BEGIN) or _BEGIN.startswith(torn)):
+        raise AuditError(f"{path}: its end is no line of an audit file")
+    return last, size - len(torn)
+
+
+def _last_rotated(path: Path) -> Link:
+    """Returns the last place of the file that was renamed while nobody wrote; FIRST where there is none."""
+    rotated = path.with_name(path.name + _ROTATED)
+    try:
+        file = os.open(rotated, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return FIRST
+    try:
+        return _last_whole(file, rotated)[0] or FIRST
+    except (OSError, AuditError):
+        return FIRST
+    finally:
+        os.close(file)
+
+
 class AuditFile:
     """The file that a daemon appends to. A start goes on behind its last whole line; a torn one is taken off.
 
-    Raises AuditError where it cannot be opened, or its last line is not as it was written.
+    An empty one goes on behind the file that logrotate(8) has renamed. Raises AuditError where it cannot be opened,
+    another process writes it, or it is no audit file.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file, self.last = self._opened(FIRST)
+        self._cut_to: int | None = None
+        self._file, self.last = self._opened(None)
 
-    def _opened(self, before: Link) -> tuple[int, Link]:
+    def _opened(self, before: Link | None) -> tuple[int, Link]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            file = os.open(self.path, flags, 0o600)
         except OSError as error:
             raise AuditError(f"{self.path}: {error.strerror}") from None
         try:
-            size = os.fstat(file).st_size
-            tail = os.pread(file, _LONGEST_LINE, max(0, size - _LONGEST_LINE))
-            whole = tail[: tail.rfind(b"\n") + 1]
-            os.ftruncate(file, size - len(tail) + len(whole))
-            os.lseek(file, 0, os.SEEK_END)
-            if not whole:
-                return file, before
-            return file, _read(whole.rstrip(b"\n").rpartition(b"\n")[2], str(self.path))[1]
-        except (OSError, AuditError) as error:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise AuditError(f"{self.path}: it is no regular file")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            last, end = _last_whole(file, self.path)
+            os.ftruncate(file, end)
+        except BlockingIOError:
             os.close(file)
-            raise AuditError(f"{self.path}: {error}") from None
+            raise AuditError(f"{self.path}: another process writes it: each queue manager has its own file") from None
+        except OSError as error:
+            os.close(file)
+            raise AuditError(f"{self.path}: {error.strerror}") from None
+        except AuditError:
+            os.close(file)
+            raise
+        return file, last or before or _last_rotated(self.path)
 
     def append(self, fields: Record) -> Link:
-        """Appends a line with the time, and returns its place. Raises AuditError."""
+        """Appends a line with the time, and returns its place. Raises AuditError: then the file is as before."""
         try:
             self._follow_rotation()
-            stamp = time.time_ns() // 1_000_000
-            line, place = chained({"time_ms": stamp, **fields}, self.last)
-            if os.write(self._file, line) != len(line):
-                raise AuditError(f"{self.path}: no room for a line")
+            if self._cut_to is not None:
+                os.ftruncate(self._file, self._cut_to)
+                self._cut_to = None
+            fields = {"time_ms": time.time_ns() // 1_000_000, **fields}
+            line, place = chained(fields, self.last)
+            if len(line) > _LONGEST_LINE:
+                line, place = chained(_shortened(fields), self.last)
+            self._write(line)
         except OSError as error:
             raise AuditError(f"{self.path}: {error.strerror}") from None
         self.last = place
         return place
+
+    def _write(self, line: bytes) -> None:
+        """Writes a whole line or nothing. Raises AuditError and OSError."""
+        end = os.fstat(self._file).st_size
+        self._cut_to = end  # what a full disk leaves of a line is taken off before the next one
+        if os.write(self._file, line) != len(line):
+            os.ftruncate(self._file, end)
+            raise AuditError(f"{self.path}: no room for a line")
+        self._cut_to = None
 
     def sync(self) -> None:
         """Makes the lines durable. Raises AuditError."""
@@ -144,11 +213,11 @@ class AuditFile:
     def _follow_rotation(self) -> None:
         """Opens the file anew where another has its name, or none; the chain goes on."""
         try:
-            there = self.path.stat()
+            there = self.path.lstat()
         except FileNotFoundError:
             there = None
         here = os.fstat(self._file)
         if there is None or (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
             file, last = self._opened(self.last)
             os.close(self._file)
-            self._file, self.last = file, last
+            self._file, self.last, self._cut_to = file, last, None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 
 import pytest
 
@@ -181,3 +183,118 @@ def test_every_call_that_needs_a_right_to_administer_is_an_act_or_a_read():
         needs = NEEDED.get(kind.__struct_config__.tag, "")
         is_administrative = any(word in needs for word in words)
         assert (kind in ACTS or kind in READS) == (is_administrative or kind is Set), kind
+
+
+def file_with(path, count=1):
+    """An audit file with so many lines, which is open."""
+    file = AuditFile(path)
+    for number in range(count):
+        file.append({"event_name": "administrative_act", "name": f"Q{number}"})
+    return file
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace(b'"name":', b'"name": '),
+        lambda line: line.replace(b'"name":"Q1"', b'"name":"EVIL","name":"Q1"'),
+        lambda line: line.replace(b"Q1", b"\\u0051\\u0031"),
+        lambda line: b" " + line,
+        lambda line: line.replace(b'"number":2', b'"number":2.0'),
+    ],
+    ids=["a blank", "a second name", "escapes", "a blank before", "another form of the number"],
+)
+def test_a_line_that_reads_alike_and_has_other_bytes_breaks_the_chain(path, change):
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([rows[0], change(rows[1]), *rows[2:]]))
+    with pytest.raises(AuditError, match=":2: "):
+        verify([path])
+
+
+def test_a_line_that_the_disk_had_no_room_for_is_taken_off_and_the_chain_goes_on(tmp_path):
+    path = tmp_path / "audit"
+    file = file_with(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, hard))  # 20 bytes of the line are written
+    try:
+        for _ in range(3):
+            with pytest.raises(AuditError):
+                file.append({"event_name": "administrative_act", "name": "lost"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    file.append({"event_name": "administrative_act", "name": "behind it"})
+    assert [line["name"] for line in lines(path)] == ["Q0", "behind it"]
+    assert verify([path])[0] == 2
+
+
+def test_the_chain_goes_on_in_a_file_that_was_copied_and_emptied(tmp_path):
+    path, copy = tmp_path / "audit", tmp_path / "audit.1"
+    file = file_with(path, 3)
+    copy.write_bytes(path.read_bytes())
+    os.truncate(path, 0)
+    file.append({"event_name": "administrative_act", "name": "next"})
+    assert verify([copy, path])[0] == 4
+
+
+def test_the_chain_goes_on_behind_a_rotation_while_it_was_stopped(tmp_path):
+    path, rotated = tmp_path / "audit", tmp_path / "audit.1"
+    file_with(path, 3).close()
+    path.rename(rotated)
+    path.touch()
+    file_with(path, 1)
+    assert verify([rotated, path])[0] == 4
+
+
+def test_a_file_has_one_writer(tmp_path):
+    path = tmp_path / "audit"
+    first = file_with(path)
+    with pytest.raises(AuditError, match="another process"):
+        AuditFile(path)
+    path.rename(tmp_path / "audit.1")
+    second = file_with(path)
+    with pytest.raises(AuditError, match="another process"):
+        first.append({"event_name": "administrative_act"})
+    second.append({"event_name": "administrative_act"})
+    second.close()
+    first.append({"event_name": "administrative_act"})
+    assert verify([path])[0] == 3
+
+
+@pytest.mark.parametrize("content", [b"a list of something else", b"x\n" * 9 + b"the end", b"[1]\n", b"{}\n"])
+def test_a_file_that_is_no_audit_file_is_refused_as_it_is(tmp_path, content):
+    path = tmp_path / "something"
+    path.write_bytes(content)
+    with pytest.raises(AuditError):
+        AuditFile(path)
+    assert path.read_bytes() == content
+
+
+def test_a_symbolic_link_and_a_fifo_are_refused(tmp_path):
+    victim, link, fifo = tmp_path / "victim", tmp_path / "link", tmp_path / "fifo"
+    file_with(victim).close()
+    link.symlink_to(victim)
+    os.mkfifo(fifo)
+    for path in (link, fifo):
+        with pytest.raises(AuditError):
+            AuditFile(path)
+    file = file_with(tmp_path / "audit")
+    (tmp_path / "audit").unlink()
+    (tmp_path / "audit").symlink_to(victim)
+    with pytest.raises(AuditError):
+        file.append({"event_name": "administrative_act"})
+    assert verify([victim])[0] == 1
+
+
+def test_a_record_that_is_too_long_is_cut_and_the_chain_goes_on(tmp_path):
+    path = tmp_path / "audit"
+    file = file_with(path)
+    file.append({"event_name": "administrative_act", "add": ["word" * 100] * 9000, "user": "root"})
+    file.close()
+    file_with(path).close()
+    first, cut, last = lines(path)
+    assert (cut["user"], cut["event_name"]) == ("root", "administrative_act")
+    assert len(cut["add"]) < 2000
+    assert (first["name"], last["name"]) == ("Q0", "Q0")
+    assert verify([path])[0] == 3
