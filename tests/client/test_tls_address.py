@@ -58,7 +58,11 @@ def test_the_file_gives_a_name_its_addresses_with_paths_from_its_directory(file)
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("[QM1]\naddress = tcp://mq1\n", "needs address = tls:"), ("[QM1]\nca = x\n", "has no ca"), ("QM1", "no section")],
+    [
+        ("[QM1]\naddress = tcp://mq1\n", "needs address = tls:"),
+        ("[QM1]\nca = x\n", "has no ca"),
+        ("QM1", "stands before"),
+    ],
 )
 def test_a_wrong_file_is_refused_by_its_name(file, text, why):
     file.write_text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,12 +33,17 @@ def show(origin: bool) -> None:
     from trigmon.cli import output
 
     rows = (
-        {"key": key, "value": value} | ({"origin": where} if origin else {})
+        {"key": key, "value": _shown(value)} | ({"origin": where} if origin else {})
         for key, value, where in invocation().settings().rows()
     )
     output.listing(rows, ["key", "value", "origin"] if origin else ["key", "value"])
     for name in unknown_variables(os.environ):
         output.note(f"trigmon: {name} is set, and is no setting")
+
+
+def _shown(value: object) -> object:
+    """Returns a value without the password of a URL."""
+    return re.sub(r"(//[^/@:]*:)[^/@]*@", r"\1***@", value) if isinstance(value, str) else value
 
 
 @command("check", "trigmon config check\ntrigmon config check --config new.yaml", config)

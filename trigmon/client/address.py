@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from trigmon import paths
 from trigmon.client import driver, reconnect
 from trigmon.client.connection import Connection
-from trigmon.client.transport import Transport, open_tcp, open_unix
+from trigmon.client.transport import Transport, open_tcp, open_unix, shown
 from trigmon.mq.errors import QMgrNameError, QMgrNotAvailable
 from trigmon.mq.names import is_object_name
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello
@@ -123,7 +123,7 @@ def _first(
                 raise
             refusals.append(error.about)
     if not addresses:
-        raise QMgrNameError(f"{where!r} names no queue manager")
+        raise QMgrNameError(f"{shown(where)!r} names no queue manager")
     raise QMgrNotAvailable("; ".join(refusals))
 
 
@@ -236,7 +236,7 @@ def _open(where: str, timeout_s: float) -> socket.socket:
         return open_tcp(address.host, address.port, timeout_s)
     if not is_object_name(where):
         raise QMgrNameError(
-            f"{where!r} is neither a queue manager's name nor unix:/path nor tls://host:port/NAME nor tcp://..."
+            f"{shown(where)!r} is neither a queue manager's name nor unix:/path nor tls://host:port/NAME nor tcp://..."
         )
     return open_unix(str(paths.find_socket(where)), timeout_s)
 
@@ -260,8 +260,8 @@ def tcp_address(address: str) -> TcpAddress:
     host, _, port = rest.rpartition(":") if _has_port(rest) else (rest, "", str(DEFAULT_PORT))
     key, _, user = query.partition("=")
     is_sound = port.isdecimal() and 0 < int(port) < 65_536 and (not name or is_object_name(name))
-    if not host or not is_sound or (query and (key != "user" or not user)):
-        raise QMgrNameError(f"{address!r} is not tcp://host:port, /NAME and ?user=USER if you like")
+    if not host or "@" in address or not is_sound or (query and (key != "user" or not user)):
+        raise QMgrNameError(f"{shown(address)!r} is not tcp://host:port, /NAME and ?user=USER if you like")
     return TcpAddress(host.removeprefix("[").removesuffix("]"), int(port), name, user)
 
 

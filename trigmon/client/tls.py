@@ -27,7 +27,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from trigmon import paths
-from trigmon.client.transport import open_tcp
+from trigmon.client.transport import open_tcp, shown
 from trigmon.mq.errors import MQError, QMgrNameError, QMgrNotAvailable, SslInitializationError
 from trigmon.mq.names import is_object_name
 from trigmon.tls.contexts import TlsFileError, client_context
@@ -62,15 +62,17 @@ def tls_address(address: str) -> TlsAddress:
     host, _, port = rest.rpartition(":") if has_port else (rest, "", str(DEFAULT_PORT))
     given = dict(parse_qsl(query, keep_blank_values=True))
     is_sound = port.isdecimal() and 0 < int(port) < 65_536 and (not name or is_object_name(name))
-    if not host or not is_sound:
-        raise QMgrNameError(f"{address!r} is not tls://host:port, with /NAME and ?key=value behind it if you like")
+    if not host or not is_sound or "@" in rest:
+        raise QMgrNameError(
+            f"{shown(address)!r} is not tls://host:port, with /NAME and ?key=value behind it if you like"
+        )
     if unknown := [key for key in given if key not in _KEYS]:
-        raise QMgrNameError(f"{address}: there is no {unknown[0]}; there are {', '.join(_KEYS)}")
+        raise QMgrNameError(f"{shown(address)}: there is no {unknown[0]}; there are {', '.join(_KEYS)}")
     found = TlsAddress(host.removeprefix("[").removesuffix("]"), int(port), name, **given)
     if bool(found.certificate) != bool(found.key):
-        raise QMgrNameError(f"{address}: a certificate needs its key, and a key its certificate")
+        raise QMgrNameError(f"{shown(address)}: a certificate needs its key, and a key its certificate")
     if bool(found.user) != bool(found.password_file or found.credential):
-        raise QMgrNameError(f"{address}: a user needs a password_file or a credential, and those need a user")
+        raise QMgrNameError(f"{shown(address)}: a user needs a password_file or a credential, and those need a user")
     return found
 
 
@@ -152,6 +154,11 @@ def configured(name: str) -> str:
             parser.read_string(path.read_text(), str(path))
         except FileNotFoundError:
             continue
+        except configparser.MissingSectionHeaderError as error:
+            raise QMgrNameError(f"{path}:{error.lineno}: it stands before the first [NAME]") from None
+        except configparser.ParsingError as error:
+            # The text of a line may be a password.
+            raise QMgrNameError(f"{path}:{error.errors[0][0]}: it is neither [NAME] nor key = value") from None
         except (OSError, UnicodeDecodeError, configparser.Error) as error:
             raise QMgrNameError(f"{path}: {' '.join(str(error).split())}") from None
         if parser.has_section(name):

@@ -25,6 +25,13 @@ _RECEIVE = 262_144
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # a host that fell silent: a minute
 
 
+def shown(address: str) -> str:
+    """Returns an address as an error names it: a password may stand before the host, or among the keys behind it."""
+    before, at, rest = address.rpartition("@")
+    scheme = before.partition("//")[0] + "//" if "//" in before else before.partition(":")[0] + ":" if before else ""
+    return f"{scheme}***@{rest}".partition("?")[0] if at else address.partition("?")[0]
+
+
 class Link(Protocol):
     """What a connection speaks to: a :class:`Transport`, or what stands for one in a test."""
 
