@@ -110,3 +110,17 @@ def test_the_monitoring_words_of_a_queues_status_are_asked_for_by_one_word():
         *("LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MONQ", "MSGAGE", "QTIME", "MEDIALOG")
     }
     assert not isinstance(command.calls[0], Display)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "DISPLAY QUEUE(*) CLUSQT QMID CLUSTER",
+        "DISPLAY QMGR AUTHEVSC OTELPCTL SCYCASE",
+        "DISPLAY QMSTATUS LOGTYPE LOGPRIM CHKPTCNT",
+        "DISPLAY CONN(*) TYPE(*) OBJNAME OBJTYPE CONNOPTS CMDSCOPE",
+        "DISPLAY CONN(*) TYPE(ALL) ALL",
+    ],
+)
+def test_a_question_may_name_words_of_mqs_that_are_not_here(command: str):
+    assert one(command).error is None

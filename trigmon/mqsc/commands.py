@@ -222,10 +222,17 @@ def _display(reading: Reading, command: Command) -> Command:
 
 
 def _check_type_of_connection(reading: Reading) -> None:
-    """Takes TYPE of DISPLAY CONN. Raises FunctionNotSupported for the handles of connections."""
+    """Takes TYPE of DISPLAY CONN; that handles are not shown is noted, or refused where they alone are asked for."""
     found = next((p for p in reading.rest if p.keyword == "TYPE" and p.values is not None), None)
-    if found is not None and _choice(reading, "TYPE", ("CONN", "ALL", "HANDLE"), "CONN") == "HANDLE":
-        raise reading.error(found, "DISPLAY QSTATUS(*) TYPE(HANDLE) shows who has what open", FunctionNotSupported)
+    if found is None:
+        return
+    is_any = [value.text for value in found.values or ()] == ["*"]
+    kind = "ALL" if is_any else _choice(reading, "TYPE", ("CONN", "ALL", "HANDLE"), "CONN")
+    reading.rest = [each for each in reading.rest if each is not found]
+    if kind == "HANDLE":
+        raise reading.error(found, unsupported.HANDLES, FunctionNotSupported)
+    if kind == "ALL":
+        reading.skip(found, unsupported.Elsewhere(unsupported.HANDLES, None))
 
 
 def _of_whom(reading: Reading, where: Where | None) -> Where | None:
