@@ -355,7 +355,7 @@ class Stage:
             with self.daemon.connect() as qm:
                 rows = qm.call(Runs()).rows
             for run in rows:
-                if run["argv"][:1] == [str(self.sleeper)] and run["state"] in BUSY:
+                if run.get("argv", [])[:1] == [str(self.sleeper)] and run["state"] in BUSY:
                     os.killpg(run["pid"], signal.SIGKILL)
         if self.monitor is not None and self.monitor.poll() is None:
             self.kill_monitor()  # its keeper has nothing to keep, and ends by itself

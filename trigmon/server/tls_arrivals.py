@@ -81,6 +81,9 @@ class TlsArrivals:
             self._by_ticket(clients, connection, hello)
             return
         certificate = connection.tls and connection.tls.getpeercert()
+        if not certificate and not hello.user:
+            self._refuse(connection, "neither a certificate nor a user and password came")
+            return
         if not certificate:
             task = asyncio.create_task(self._by_password(clients, connection, hello))
             self._checks.add(task)
@@ -125,13 +128,9 @@ class TlsArrivals:
                 self._guesses.was_right(address)
                 self._admit(clients, connection, hello, account)
                 return
-            if not hello.user:
-                why = "neither a certificate nor a user and password came"
-            else:
-                why = "the user or the password is wrong"
-                count = self._guesses.was_wrong(address, hello.user, now())
-                self._seldom.warning("a password was refused", user=hello.user[:64], address=address, count=count)
-        self._refuse(connection, why)
+            count = self._guesses.was_wrong(address, hello.user, now())
+            self._seldom.warning("a password was refused", user=hello.user[:64], address=address, count=count)
+        self._refuse(connection, "the user or the password is wrong")
 
     def _admit(self, clients: Clients, connection: Connection, hello: Hello, account: Account) -> None:
         peer = self._authority.of_account(account.user, account.groups, connection.peer.address)
