@@ -51,6 +51,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_benchmarks.py::test_what_another": "process",
     "tests/benchmarks/test_benchmarks.py::test_what_the_web": "process",
     "tests/benchmarks/test_benchmarks.py::test_clients_by_tls": "process",
+    "tests/benchmarks/test_benchmarks.py::test_programs_on": "process",
     "tests/benchmarks/test_benchmarks.py::test_files_that": "process",
     "tests/benchmarks/test_benchmarks.py::test_messages_on_postgresql": "postgres",
     "tests/benchmarks/test_peers.py": "process",

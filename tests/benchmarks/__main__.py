@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks import arriving, first_row, large_units, on_shared, over_tls, put_stages, reserving
+from tests.benchmarks import arriving, first_row, large_units, mq_programs, on_shared, over_tls, put_stages, reserving
 from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
     parser.add_argument("--files", action="store_true", help="only files that become messages, and a watch at rest")
     parser.add_argument("--console", action="store_true", help="only what the web console costs clients at work")
+    parser.add_argument("--mqi", action="store_true", help="only programs on the MQI's C library beside Python's")
     parser.add_argument("--tls", action="store_true", help="only clients by TLS beside those by the socket")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
@@ -102,6 +103,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         first_row.measured(directory, rounds, archive=not options.quick)
     elif options.postgres:
         postgres(directory, rounds, scale)
+    elif options.mqi:
+        mq_programs.measured(directory, rounds, 3_000 // scale)
     elif options.tls:
         over_tls.measured(directory, rounds, 1_000 // scale)
     elif options.large_units:

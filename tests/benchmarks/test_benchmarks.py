@@ -12,6 +12,7 @@ from tests.benchmarks.large_units import ENDS
 from tests.benchmarks.measuring import Figures, bars
 from tests.benchmarks.reserving import STAGES
 from tests.benchmarks.servers import Beanstalkd
+from trigmon.mqi import library
 
 
 def test_every_benchmark_runs_and_prints_its_ratios():
@@ -86,6 +87,14 @@ def test_clients_by_tls_are_measured_beside_those_by_the_socket():
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" x ") == 3
+
+
+@pytest.mark.skipif(library.compiler() is None, reason="there is no C compiler")
+def test_programs_on_the_c_library_are_measured_beside_python_s():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--mqi"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" x ") == 8
 
 
 def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
