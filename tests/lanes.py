@@ -147,6 +147,7 @@ USED_BY_FILE = {
     "tests/scenarios/test_any_shared_story.py::test_it_does_so_in_a_group_on_postgresql": "postgres",
     "tests/scenarios/test_book_over_a_socket.py::test_it_holds_on_a_daemon": "process",
     "tests/server/test_call_rights_of_programs.py": "root",
+    "tests/server/test_command_server.py": "process",
     "tests/server/test_hostile.py": "process",
     "tests/server/test_tickets.py": "process",
     "tests/spark/test_tickets_on_a_network.py": "root",

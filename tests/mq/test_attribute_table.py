@@ -9,7 +9,7 @@ from trigmon.mq.attributes import (
     find_attribute,
     read_attributes,
 )
-from trigmon.mq.compatibility import Platform
+from trigmon.mq.compatibility import CommandServerControl, Platform
 from trigmon.mq.enums import (
     ApplType,
     CapExpiry,
@@ -101,6 +101,7 @@ QMGR = [
     ("MAXPRTY", "max_priority", 14, 9),
     ("EXPRYINT", "expiry_interval", 39, ExpiryInterval.OFF),
     ("PERFMEV", "performance_event", 53, EventRule.DISABLED),
+    ("SCMDSERV", "command_server_control", 120, CommandServerControl.Q_MGR),
     ("CMDLEVEL", "command_level", 31, 940),
     ("VERSION", "version", 2120, "09040000"),
     ("PLATFORM", "platform", 32, Platform.UNIX),

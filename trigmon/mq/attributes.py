@@ -17,7 +17,14 @@ from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
-from trigmon.mq.compatibility import CODED_CHAR_SET_ID, COMMAND_INPUT_Q, COMMAND_LEVEL, VERSION, Platform
+from trigmon.mq.compatibility import (
+    CODED_CHAR_SET_ID,
+    COMMAND_INPUT_Q,
+    COMMAND_LEVEL,
+    VERSION,
+    CommandServerControl,
+    Platform,
+)
 from trigmon.mq.enums import (
     ApplType,
     BackoutRequeue,
@@ -523,6 +530,9 @@ class QueueManagerDefinition(Definition, frozen=True, kw_only=True, omit_default
     coded_char_set_id: Annotated[int, Attribute("CCSID", 2, read_only=True)] = CODED_CHAR_SET_ID
     command_input_q_name: Annotated[str, Attribute("COMMANDQ", 2003, is_name=True, read_only=True)] = COMMAND_INPUT_Q
     q_mgr_identifier: Annotated[str, Attribute("QMID", 2032, length=48, read_only=True)] = ""
+    command_server_control: Annotated[
+        CommandServerControl, Attribute("SCMDSERV", 120, words=_words(CommandServerControl, Q_MGR="QMGR"))
+    ] = CommandServerControl.Q_MGR
     performance_event: Annotated[EventRule, Attribute("PERFMEV", 53, words=EVENT_RULES)] = EventRule.DISABLED
     trigmon_event: Annotated[EventRule, Attribute("TRIGEV", words=EVENT_RULES, ours=True)] = EventRule.DISABLED
 

@@ -24,3 +24,10 @@ class Platform(IntEnum):
     """``MQPL_*``: the platform whose rules hold where MQ's platforms differ in what they answer."""
 
     UNIX = 3
+
+
+class CommandServerControl(IntEnum):
+    """``MQSVC_CONTROL_*``: whether the command server runs with the queue manager, or not at all."""
+
+    Q_MGR = 0
+    MANUAL = 2

@@ -52,7 +52,7 @@ def run(lines: Iterable[str], ask: Ask | None, say: Say, q_mgr_name: str, *, ech
             _say_all(reply_text.wrong(command), say)
             continue
         try:
-            failed += ask is not None and not _perform(command, ask, say)
+            failed += ask is not None and not perform(command, ask, say)
         except ConnectionBroken as error:
             _say_all(["AMQ8146E: trigmon queue manager not available.", f"   {error}"], say)
             return COULD_NOT_RUN
@@ -86,8 +86,8 @@ def _commands(lines: Iterable[str], say: Say) -> Iterator[Command]:
     yield from read_script("\n".join(piece), first)
 
 
-def _perform(command: Command, ask: Ask, say: Say) -> bool:
-    """Asks and answers one command; whether it could be processed."""
+def perform(command: Command, ask: Ask, say: Say) -> bool:
+    """Asks and answers one command, and returns whether it could be processed."""
     if not command.calls and command.skipped:
         return True
     try:

@@ -24,6 +24,8 @@ LAST: Final = 1
 NOT_LAST: Final = 0
 VERSIONS: Final = (1, 2, 3)
 _DEEPEST_GROUP: Final = 8
+_NUMBERS_OF_TEXTS: Final = range(2001, 4001)
+"""MQCA_FIRST to MQCA_LAST."""
 _LONGS: Final = (-LARGEST_LONG - 1, LARGEST_LONG)
 
 
@@ -106,11 +108,11 @@ def _packed_number(order: str, number: int, value: int) -> bytes:
 
 
 def _packed_list(order: str, ccsid: int, number: int, values: Sequence[int] | Sequence[str]) -> bytes:
-    """Returns MQCFIL, MQCFIL64 or MQCFSL; a list of nothing is one of integers."""
+    """Returns MQCFIL, MQCFIL64 or MQCFSL; what a list of nothing is, its number says."""
     texts = [_encoded(each, ccsid) for each in values if isinstance(each, str)]
-    if texts:
+    if texts or (not values and number in _NUMBERS_OF_TEXTS):
         # All have one length, and blanks behind them.
-        width = max(map(len, texts))
+        width = max(map(len, texts), default=0)
         text = b"".join(each.ljust(width) for each in texts)
         fixed = (StructureType.STRING_LIST, 24 + _padded(len(text)), number, ccsid, len(texts), width)
         return struct.pack(f"{order}6i", *fixed) + _filled(text)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition, Schedule
+from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.replies import WasGot, WereGot
@@ -19,10 +20,11 @@ from trigmon.qmgr.manager_events import Event, MessageDamaged, TriggerMessageAva
 from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import Session
 from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
+from trigmon.qmgr.waiting_commands import WaitingCommands
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.events import ScanDue, SweepDue
+from trigmon.rules.model.events import CommandPut, ScanDue, SweepDue
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 
@@ -33,7 +35,7 @@ class Notes:
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
     time. ``schedules``: those that have changed, None for one that is deleted. ``has_watches``: a watch is, or was,
     defined. ``news``: how often there was news for monitors; ``rings``: whether monitors are still to be woken for it.
-    ``switch_events`` is called with the queue manager's new attributes.
+    ``switch_events`` is called with the queue manager's new attributes. ``commands``: those for the command server.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Notes:
         self.tended: set[str] = set()
         self.schedules: dict[str, Schedule | None] = {}
         self.has_watches = False
+        self.commands = WaitingCommands(lambda event: self.events.append(event))
         self.switch_events: Callable[[QueueManagerDefinition], None] = lambda _: None
         self.news = 0
         self.rings = False
@@ -69,6 +72,8 @@ class Notes:
         for event in decision.events:
             if isinstance(event, ScanDue | SweepDue):
                 self._scan.add(event)
+            elif isinstance(event, CommandPut):
+                self.commands.note(event)
             else:
                 self.events.append(event)
         for change in decision.changes:
@@ -105,6 +110,8 @@ class Notes:
         if change.outcome is UnitOutcome.COMMITTED:
             for q_name, ids in came.items():
                 note_coming(self.woken, q_name, ids)
+            if COMMAND_INPUT_Q in came:
+                self.commands.is_due = True
         for held in change.released:
             if held.message is not None and held.q_name not in change.deleted:
                 self._tell_available(held.q_name, held.message)
@@ -113,6 +120,7 @@ class Notes:
         if isinstance(change.definition, QueueManagerDefinition):
             self._scan.interval_ms = change.definition.expiry_interval * 1000
             self.switch_events(change.definition)
+            self.commands.switch(change.definition)
         if isinstance(change.definition, LocalQueue):
             self.tended.discard(change.definition.name)
             if watches_the_clock(change.definition):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trigmon.mq.calls import Alter, Call, Disconnect, Display
+from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.names import RECORD_QUEUE
 from trigmon.mq.replies import Counted, Listing
@@ -13,6 +14,7 @@ from trigmon.qmgr.follow_ups import Notes
 from trigmon.qmgr.schedule_times import ScheduleTimes
 from trigmon.qmgr.sessions import ITSELF
 from trigmon.qmgr.startup import system_objects
+from trigmon.qmgr.waiting_commands import WaitingCommands
 from trigmon.rules.model.facts import Wants
 from trigmon.rules.model.internal_calls import Awake, LookThrough, Prune, Tend
 from trigmon.rules.model.stored_messages import SLICE
@@ -85,20 +87,39 @@ class Housekeeping:
 
     @property
     def is_scanning(self) -> bool:
-        """Whether queues are still to be scanned, rows to be written or moments judged: then :meth:`scan` goes on."""
-        return self._scan.is_under_way or self._store.has_leftovers or self.schedules.is_behind
+        """Whether queues are still to be scanned, rows to be written, moments judged or commands performed.
+
+        Then :meth:`scan` goes on.
+        """
+        is_behind = self._scan.is_under_way or self._store.has_leftovers or self.schedules.is_behind
+        return is_behind or self._notes.commands.are_waiting
 
     def scan(self) -> list[Answer]:
-        """Performs a slice of what is left: moments that have come, the store's deferred work, expired messages.
+        """Performs a slice of what is left: commands, moments that have come, deferred rows, expired messages.
 
         In this order the scan meets every expired message, also those that a large unit has just made available.
         """
+        commands = self._notes.commands
+        if commands.are_waiting and commands.serve is not None:
+            return commands.serve()
         if self.schedules.is_behind:
             return self.schedules.reach()
         if self._store.has_leftovers:
             # In a turn of the manager: what the look at the group finds is judged in it.
             return self._manager.turn([], self._store.remove_leftovers)
         return self._scan.go_on(self._manager, self._manager.connect(ITSELF)) if self._scan.is_under_way else []
+
+    @property
+    def commands(self) -> WaitingCommands:
+        """What is known of the commands on the command queue."""
+        return self._notes.commands
+
+    def look_for_commands(self) -> list[Answer]:
+        """Calls the command server for what came to its queue in another way than by a put."""
+        queue = self._store.local_queue(COMMAND_INPUT_Q)
+        if queue is not None and queue.depth and queue.shared is None:
+            self._notes.commands.is_due = True
+        return []
 
     def expire(self) -> list[Answer]:
         """Begins a scan for expired messages when EXPRYINT has passed since the last began."""
@@ -149,6 +170,7 @@ class Housekeeping:
         records = self._store.local_queue(RECORD_QUEUE)
         self._notes.has_watches = listed or (records is not None and records.depth > 0)
         self._manager.event_messages.switch(facts.q_mgr)
+        self._notes.commands.switch(facts.q_mgr)
         # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)

@@ -13,6 +13,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Reply
 from trigmon.qmgr.sessions import Session
+from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import (
@@ -114,6 +115,8 @@ Event = (
     | AdministrativeAct
     | CallFailed
     | SessionEnded
+    | CommandDropped
+    | CommandFailed
 )
 
 

@@ -30,6 +30,7 @@ JOBS: tuple[Job, ...] = (
     Job("old runs", 1000, Housekeeping.prune),
     Job("abandoned backups", 1000, Housekeeping.look_after_backups),
     Job("what no call changes", 5000, Housekeeping.report_changes),
+    Job("commands", 1000, Housekeeping.look_for_commands),
     Job("old outcomes", 1000, Housekeeping.forget_outcomes),
 )
 

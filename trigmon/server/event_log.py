@@ -11,6 +11,7 @@ from trigmon.log import Seldom
 from trigmon.qmgr import manager_events as events
 from trigmon.qmgr.manager_events import Event, Telling
 from trigmon.qmgr.sessions import Session
+from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
 from trigmon.rules.model import events as decided
 from trigmon.server.audit_log import AuditLog, act_fields, denial_fields
 
@@ -146,6 +147,25 @@ def _call_failed(to: Logged, event: events.CallFailed) -> None:
     to.on_failed(event.session)
 
 
+def _command_dropped(to: Logged, event: CommandDropped) -> None:
+    """Logs a command that was not answered: from whom it came, and what was wrong."""
+    it = event.descriptor
+    to.ten_a_second.warning(
+        "a command was dropped",
+        event_name=event.name,
+        msg_id=it.msg_id.hex(),
+        user=it.user_identifier,
+        application=it.put_appl_name,
+        reply_to_q=it.reply_to_q,
+        why=event.why,
+    )
+
+
+def _command_failed(to: Logged, event: CommandFailed) -> None:
+    """Logs a bug of the command server with its traceback."""
+    to.log.error("a command failed by a bug", event_name=event.name, command=event.command, exc_info=event.error)
+
+
 def _session_ended(to: Logged, event: events.SessionEnded) -> None:
     """Logs the end of a connection by an operator, and has it cut."""
     ended, by = event.session.identity, event.by.identity
@@ -177,6 +197,8 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     events.AdministrativeAct: _administrative_act,
     events.CallFailed: _call_failed,
     events.SessionEnded: _session_ended,
+    CommandDropped: _command_dropped,
+    CommandFailed: _command_failed,
 }
 
 _DEBUG: frozenset[type[Event]] = frozenset((events.TriggerMessageAvailable, decided.TriggerFired))

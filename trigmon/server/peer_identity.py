@@ -175,7 +175,8 @@ class Authority:
         account = self.accounts().get(user)
         in_groups = sorted({*groups, *(account.groups if account is not None else ())})
         of = self.of_account(user, in_groups, "")
-        administers = of.administrator or user in self._always.values()
+        # An account may have the name of root; which of the two is meant is not known then.
+        administers = of.administrator or (account is None and user in self._always.values())
         return UserFacts(user, of.groups, administers, administers or of.monitor, administers or of.setter)
 
     def administers(self, uid: int, user: str, groups: Collection[str]) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from trigmon.command_server.server import CommandServer
 from trigmon.notify import ServiceManager
 from trigmon.qmgr.clock import SystemClock
 from trigmon.qmgr.housekeeping import Retention
@@ -165,6 +166,7 @@ class QueueManagerSetup:
             )
             manager.counters.timer, manager.counters.room = time.perf_counter, self._room
             manager.disk = self._disk_state
+            CommandServer(manager)
             try:
                 made = apply_definitions(manager, settings.qmgr.definitions, is_new=is_new)
             except CannotStart:

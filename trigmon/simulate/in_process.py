@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from trigmon.command_server.server import CommandServer
 from trigmon.mq.calls import Backout, Call, Commit, Disconnect, Get, GetMany
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnexpectedError
 from trigmon.mq.replies import Refused, Reply
@@ -54,6 +55,7 @@ class _QueueManager:
         own = self._stores.new()
         self._store: Store = own if self._group is None else TwoStores(own, self._group.join(self.name))
         self.manager = QueueManager(self.name, self._store, self._clock, telling=self._telling)
+        CommandServer(self.manager)
         self.scan()
 
     def cut_off(self) -> None:
@@ -170,7 +172,7 @@ class InProcess:
         for stores in self._to_end:
             stores.end()
 
-    def connect(self, application: str, *, administrator: bool = False, q_mgr: str = "") -> Session:
+    def connect(self, application: str, *, administrator: bool = False, q_mgr: str = "", user: str = "root") -> Session:
         """Returns a session for calls by :meth:`ask`; blank: with the first queue manager. The caller numbers units."""
         member = self._q_mgrs[q_mgr] if q_mgr else next(iter(self._q_mgrs.values()))
         self._sequence += 1
@@ -180,7 +182,7 @@ class InProcess:
                 application=application,
                 pid=1,
                 uid=0,
-                user="root",
+                user=user,
                 run_id="",
                 administrator=administrator,
             )

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Put, PutMany
+from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import Persistence, PutOption, Usage
 from trigmon.mq.errors import MsgTooBigForQ, MsgTooBigForQMgr, QFull
@@ -25,6 +26,7 @@ from trigmon.rules.messages.transmission import as_it_lies, head_length
 from trigmon.rules.messages.units_of_work import SYNCPOINT, check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import DONE, Decision, Ids
+from trigmon.rules.model.events import CommandPut
 from trigmon.rules.model.facts import Facts, Wants
 from trigmon.rules.model.handle_changes import KeepPutPlan
 from trigmon.rules.model.handles import PutPlan, Route
@@ -60,6 +62,9 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     else:
         if call.options & CONTEXT_WAYS not in ORDINARY_WAYS:
             descriptor = replace(descriptor, **context_for(call, facts, now))
+            if queue.definition.name == COMMAND_INPUT_Q:
+                # A command has the rights of who puts it, whatever context is passed on or set.
+                descriptor = replace(descriptor, user_identifier=facts.connection.user[:12])
         descriptor, warning, moves = _in_its_place(call, plan, descriptor, unit_id, facts, ids)
         changes += moves
         messages = _messages(call, queue, plan.route, descriptor, number, unit_id, facts, now, ids)
@@ -75,6 +80,8 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
         offset=descriptor.offset,
     )
     decision = _placed(facts, queue, messages, now, ids, changes, reply)
+    if messages[0].q_name == COMMAND_INPUT_Q:
+        decision = replace(decision, events=(*decision.events, *command_puts(messages, facts)))
     if not messages[0].descriptor.report:
         return decision
     return replace(
@@ -136,6 +143,11 @@ def planned_message(
     )
 
 
+def command_puts(added: Iterable[AddMessage], facts: Facts) -> tuple[CommandPut, ...]:
+    """Returns who put these messages on the command queue, for the command server."""
+    return tuple(CommandPut(each.descriptor.msg_id, facts.connection, each.unit_id) for each in added)
+
+
 def _in_its_place(
     call: Put, plan: PutPlan, descriptor: MessageDescriptor, unit_id: int, facts: Facts, ids: Ids
 ) -> tuple[MessageDescriptor, int, list[AnyChange]]:
@@ -152,6 +164,9 @@ def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, i
     """Decides the put of a message moved by an operator, or of the queue manager's own: its descriptor stays."""
     queue, route = base_queue(call.q_name, facts)
     descriptor, number = call.descriptor, ids.message()
+    if queue.definition.name == COMMAND_INPUT_Q:
+        # Nobody's command: of a message that was moved it is not known who wrote it.
+        descriptor = replace(descriptor, user_identifier="")
     check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))

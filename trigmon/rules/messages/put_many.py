@@ -5,10 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Put, PutMany
+from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.enums import TriggerControl
 from trigmon.mq.errors import BufferLengthError
 from trigmon.mq.replies import Reply, WasPut, WerePut
-from trigmon.rules.messages.put import check_room, described, planned, planned_message, put_situation
+from trigmon.rules.messages.put import check_room, command_puts, described, planned, planned_message, put_situation
 from trigmon.rules.messages.units_of_work import check_limit, joined_unit
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import Decision, Ids, Judged
@@ -81,7 +82,8 @@ def _put_together(
         situation = put_situation(facts, last, min(plan.descriptor.priority, facts.q_mgr.max_priority), now)
         judged = (Judged(situation, None, len(added)),)
     reply = WerePut(msg_ids=[message.descriptor.msg_id for message in added], warning=plan.warning)
-    return Decision(reply, [*changes, *begins, *added], judged=judged)
+    events = command_puts(added, facts) if plan.definition.name == COMMAND_INPUT_Q else ()
+    return Decision(reply, [*changes, *begins, *added], events=events, judged=judged)
 
 
 def _before_the_last(queue: QueueFacts, added: list[AddMessage]) -> QueueFacts:

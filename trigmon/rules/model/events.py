@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
+from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.verdict import Verdict
 
 
@@ -102,6 +103,15 @@ class EventMessageDropped(msgspec.Struct, frozen=True):
     why: str
 
 
+class CommandPut(msgspec.Struct, frozen=True):
+    """A message was put on the command queue by this connection, in this unit of work (0: none)."""
+
+    name: ClassVar[str] = "command_put"
+    msg_id: bytes
+    by: ConnectionFacts
+    unit_id: int
+
+
 class ScanDue(msgspec.Struct, frozen=True):
     """Queues are to be looked through for expired messages, slice by slice, behind what is done now."""
 
@@ -126,6 +136,7 @@ DecisionEvent = (
     | QueueHeld
     | MomentNotStarted
     | EventMessageDropped
+    | CommandPut
     | ScanDue
     | SweepDue
 )

@@ -1,0 +1,63 @@
+"""The command server of a real daemon: commands over its socket, kills, and what of it stands in the log."""
+
+import contextlib
+
+import pytest
+
+from tests.command_server.commands import command, integer, integers, read_reply, text
+from tests.daemons import Daemon
+from trigmon.mq.calls import Define, Display
+from trigmon.mq.errors import MQError
+
+COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    daemon = Daemon(tmp_path).start()
+    yield daemon
+    if daemon.process.poll() is None:
+        daemon.kill()
+
+
+def put(link, data, **fields):
+    of = {"msg_type": 1, "format": "MQADMIN", "reply_to_q": "R", "persistence": 1} | fields
+    return link.put(COMMAND_QUEUE, data, **of)
+
+
+def test_a_command_over_the_socket_is_answered_at_once(daemon):
+    with daemon.connect() as link:
+        link.call(Define(object_type="QLOCAL", name="R"))
+        put(link, command(11, text(2016, "NEW"), integer(20, 1)))
+        put(link, command(13, text(2016, "NEW"), integers(1002, 15)))
+        with link.open("R", "input_shared") as replies:
+            first = read_reply(replies.get(wait_interval_ms=20_000).data)
+            second = read_reply(replies.get(wait_interval_ms=20_000).data)
+    assert (first.command, first.comp_code) == (11, 0)
+    assert second.values == {2016: "NEW", 20: 1, 15: 5000}
+
+
+def test_a_command_that_cannot_be_answered_stands_in_the_log(daemon):
+    with daemon.connect() as link:
+        put(link, b"anything", msg_type=8, reply_to_q="")
+    dropped = daemon.wait_for_event("a command was dropped")
+    assert (dropped["event_name"], dropped["why"]) == ("command_dropped", "message type 8 is no request")
+
+
+def test_a_daemon_that_is_killed_again_and_again_performs_each_command_and_answers_it_once(daemon):
+    with daemon.connect() as link:
+        link.call(Define(object_type="QLOCAL", name="R"))
+    sent = []
+    for turn in range(3):
+        with contextlib.suppress(MQError, OSError), daemon.connect() as link:
+            for at in range(12):
+                name = f"KILLED.{turn}.{at}"
+                put(link, command(11, text(2016, name), integer(20, 1)))
+                sent.append(name)
+        daemon.kill()
+        daemon.start()
+    with daemon.connect() as link, link.open("R", "input_shared") as replies:
+        link.put(COMMAND_QUEUE, command(40), msg_type=1, format="MQADMIN", reply_to_q="R")
+        answers = [read_reply(replies.get(wait_interval_ms=20_000).data) for _ in range(len(sent) + 1)]
+        assert [each.comp_code for each in answers] == [0] * (len(sent) + 1)
+        assert {row["name"] for row in link.call(Display(object_type="queue", name="KILLED.*")).rows} == set(sent)

@@ -1,0 +1,197 @@
+"""The command server: takes commands from SYSTEM.ADMIN.COMMAND.QUEUE, performs them, and puts the replies.
+
+A command is got under syncpoint, and committed in the turn of its last reply. Most commands take one turn: after a
+kill the command is there still, or it is done and answered. What goes in slices, CLEAR and long listings, takes
+several turns; after a kill between them the command is there still and is performed again.
+
+A command is performed by the calls of the command line, on a connection with the rights of who put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from trigmon.command_server.escape import escape
+from trigmon.command_server.reply_message import APPLICATION, FORMAT_ADMIN, reply_to
+from trigmon.mq.calls import Call, Close, Commit, Disconnect, Get, Open, Ping
+from trigmon.mq.compatibility import COMMAND_INPUT_Q
+from trigmon.mq.descriptors import CCSID_UTF8, MessageDescriptor
+from trigmon.mq.enums import GetOption, MsgType, OpenOption
+from trigmon.mq.errors import MQError, NotAuthorized
+from trigmon.mq.reasons import CompCode
+from trigmon.mq.replies import Opened, Refused, Reply, WasGot
+from trigmon.pcf.numbers import PcfReason, StructureType
+from trigmon.pcf.pcf_commands import refusal, replies
+from trigmon.pcf.structures import LAST, PcfError, PcfMessage, pack_message, unpack_message
+from trigmon.pcf.texts import OF_Q_MGR, text_codec
+from trigmon.qmgr.manager import Answer, QueueManager
+from trigmon.qmgr.sessions import ITSELF, Identity, Session
+from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
+from trigmon.rules.model.authority import User
+from trigmon.rules.model.handles import ConnectionFacts
+from trigmon.rules.model.stored_messages import SLICE
+from trigmon.store.port import StoreBroken
+
+_TAKE: Final = (GetOption.SYNCPOINT | GetOption.NO_WAIT).value
+_LONGEST_KNOWN_USER: Final = 12
+"""UserIdentifier has twelve characters: of a name that fills it, the rest is not known."""
+
+
+class CommandServer:
+    """The command server of one queue manager, from now on called by its housekeeping."""
+
+    def __init__(self, manager: QueueManager) -> None:
+        self._manager = manager
+        self._commands = manager.housekeeping.commands
+        self._commands.serve = self.serve
+        self._session: Session | None = None
+        self._handle = 0
+        self._unit = 0
+        self._running: Iterator[None] | None = None
+
+    def serve(self) -> list[Answer]:
+        """Performs commands in one turn, as many as fit in a slice, and returns what may now be answered."""
+        self._commands.is_due = False
+        session = self._session = self._session or self._manager.connect(ITSELF)
+        # The call behind the work has the manager wake what waits for the replies.
+        return self._manager.turn([(session, 0, Ping())], self._work)
+
+    def _work(self) -> None:
+        for _ in range(SLICE):
+            self._running = self._running or self._next()
+            if self._running is None:
+                self._rest()
+                return
+            if next(self._running, self) is self:
+                self._running = None
+        self._commands.is_due = True
+
+    def _rest(self) -> None:
+        """Gives the queue back while nothing waits on it."""
+        if self._session is not None:
+            self._manager.answer(self._session, Disconnect(), self._now())
+        self._session, self._handle = None, 0
+
+    def _next(self) -> Iterator[None] | None:
+        """Takes the next command and returns its work; None where there is none, or the queue is not to be read."""
+        try:
+            if not self._handle:
+                opened = self._ask(Open(object_name=COMMAND_INPUT_Q, options=OpenOption.INPUT_SHARED.value))
+                assert isinstance(opened, Opened)
+                self._handle = opened.handle
+            self._unit += 1
+            got = self._ask(Get(handle=self._handle, options=_TAKE, unit=self._unit))
+        except MQError:
+            return None
+        assert isinstance(got, WasGot)
+        return self._perform(got.descriptor, got.data)
+
+    def _ask(self, call: Call, session: Session | None = None) -> Reply:
+        by = session or self._session
+        assert by is not None
+        reply = self._manager.answer(by, call, self._now())
+        if isinstance(reply, Refused):
+            raise MQError.of(reply.reason, reply.about)
+        return reply
+
+    def _now(self) -> int:
+        return self._manager.clock.now()
+
+    # -- one command ------------------------------------------------------------------------------------------
+
+    def _perform(self, command: MessageDescriptor, data: bytes) -> Iterator[None]:
+        """Performs a command; each step is a reply, or a slice of the work."""
+        # Not in a finally clause: what is not performed to its end, at the end of the queue manager, is backed out.
+        sender = self._manager.connect(self._identity_of(command))
+        if self._may_be_answered(command, sender):
+            yield from self._answered(command, data, sender)
+        self._ask(Commit(unit=self._unit))
+        if not sender.is_gone:
+            self._manager.answer(sender, Disconnect(), self._now())
+
+    def _answered(self, command: MessageDescriptor, data: bytes, sender: Session) -> Iterator[None]:
+        ccsid = command.coded_char_set_id
+        ccsid = CCSID_UTF8 if ccsid in OF_Q_MGR or text_codec(ccsid) is None else ccsid
+        number = 0
+        try:
+            message = self._read(command, data)
+            number = message.command
+            for reply in replies(message, lambda call: self._ask(call, sender), escape):
+                if reply is not None:
+                    self._put(command, reply, ccsid)
+                if reply is None or reply.control != LAST:
+                    yield
+        except PcfError as error:
+            self._put(command, refusal(number, error), ccsid)
+        except StoreBroken:
+            raise
+        except Exception as error:  # a bug: this command fails, the next is performed
+            self._commands.report(CommandFailed(number, error))
+            failed = (CompCode.FAILED, int(PcfReason.UNEXPECTED_ERROR))
+            self._put(command, PcfMessage(StructureType.RESPONSE, number, *failed, ()), ccsid)
+
+    @staticmethod
+    def _read(command: MessageDescriptor, data: bytes) -> PcfMessage:
+        """Returns the PCF message. Raises PcfError."""
+        if command.format.rstrip() != FORMAT_ADMIN:
+            raise PcfError(PcfReason.MD_FORMAT_ERROR, f"format {command.format!r}")
+        return unpack_message(data, command.encoding, command.coded_char_set_id)
+
+    def _put(self, command: MessageDescriptor, reply: PcfMessage, ccsid: int) -> None:
+        """Puts a reply; where its queue does not take it, it goes to the dead-letter queue."""
+        data = pack_message(reply, command.encoding, ccsid)
+        try:
+            self._ask(reply_to(command, data, ccsid, self._now()))
+        except MQError as error:
+            self._commands.report(CommandDropped(command, f"its reply: {error}"))
+
+    def _identity_of(self, command: MessageDescriptor) -> Identity:
+        """Returns the user of a command.
+
+        One that was put before the last start has the rights that settings and records give the name in UserIdentifier.
+        """
+        name = command.user_identifier
+        by: User | None = None
+        if self._commands.is_known(command.msg_id):
+            by = self._commands.take(command.msg_id)
+        elif name and len(name) < _LONGEST_KNOWN_USER:
+            by = self._manager.known_user(name, ())
+        if by is None:
+            return Identity(client_id="", application=APPLICATION)
+        return Identity(
+            client_id="",
+            application=APPLICATION,
+            pid=by.pid if isinstance(by, ConnectionFacts) else 0,
+            user=by.user,
+            administrator=by.is_administrator,
+            monitor=by.is_monitor,
+            setter=by.is_setter,
+            groups=by.groups,
+        )
+
+    def _may_be_answered(self, command: MessageDescriptor, sender: Session) -> bool:
+        """Returns whether the command has a reply queue, and its user may put there; reports one that is dropped."""
+        why = ""
+        if command.msg_type != MsgType.REQUEST:
+            why = f"message type {command.msg_type} is no request"
+        elif not sender.identity.administrator:
+            why = self._why_no_reply(command, sender)
+        if why:
+            self._commands.report(CommandDropped(command, why))
+        return not why
+
+    def _why_no_reply(self, command: MessageDescriptor, sender: Session) -> str:
+        """Returns why the user may not have the replies put where they are to go; blank where that is allowed."""
+        name = command.reply_to_q
+        if command.reply_to_q_mgr not in ("", self._manager.name):
+            name = command.reply_to_q_mgr  # the transmission queue
+        try:
+            opened = self._ask(Open(object_name=name, options=OpenOption.OUTPUT.value), sender)
+        except NotAuthorized as error:
+            return f"its replies: {error}"
+        except MQError:
+            return ""  # the reply goes to the dead-letter queue
+        assert isinstance(opened, Opened)
+        self._ask(Close(handle=opened.handle), sender)
+        return ""
