@@ -95,6 +95,13 @@ def main() -> None:
 
 def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int) -> bool:
     """Whether one of those was asked for that are measured alone, and has been measured."""
+    clients = {
+        "mqi": partial(mq_programs.measured, directory, rounds, 3_000 // scale),
+        "tls": partial(over_tls.measured, directory, rounds, 1_000 // scale),
+    }
+    for name in filter(partial(getattr, options), clients):
+        clients[name]()
+        return True
     if options.spark:
         spark(directory, rounds, 100_000 // scale)
     elif options.reserving:
@@ -103,10 +110,6 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         first_row.measured(directory, rounds, archive=not options.quick)
     elif options.postgres:
         postgres(directory, rounds, scale)
-    elif options.mqi:
-        mq_programs.measured(directory, rounds, 3_000 // scale)
-    elif options.tls:
-        over_tls.measured(directory, rounds, 1_000 // scale)
     elif options.large_units:
         large_units.measured(directory, 1_000_000 // scale)
     elif options.console:

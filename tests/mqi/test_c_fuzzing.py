@@ -1,4 +1,4 @@
-"""Mutated structures and replies against the C library, built with the sanitizers of addresses and of undefined behaviour."""
+"""Mutated structures and replies against the C library, built with sanitizers of addresses and undefined behaviour."""
 
 from __future__ import annotations
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from tests.mqi.mqi_calls import ACCEPT, BROWSE, INPUT, INQUIRE, OUTPUT, SET, SYNCPOINT, WAIT, Block, MqiError
+from tests.waiting import until
 
 ALL = INPUT | OUTPUT | BROWSE | INQUIRE | SET
 
@@ -206,6 +209,31 @@ def test_a_handle_is_its_thread_s_own_unless_it_is_shared(mqi, q_name):
     mqi.disconnect(own)
     assert mqi.call("MQCMIT", own) == (2, 2018)
     mqi.disconnect(shared)
+
+
+def test_a_forked_child_has_no_connection_and_does_not_keep_its_parent_s_open(mqi, qm, q_name, shared_daemon):
+    program = (
+        "import ctypes, os, sys, time; sys.path.insert(0, os.getcwd())\n"
+        "from tests.mqi.mqi_calls import Block, Mqi\n"
+        f"mqi = Mqi(ctypes.CDLL({mqi.loaded._name!r}))\n"
+        "hconn = mqi.connect()\n"
+        f"mqi.put(hconn, mqi.open(hconn, {q_name!r}, 0x10), b'lost', 2)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    print(mqi.call('MQCMIT', hconn), flush=True)\n"
+        "    os.close(1)\n"
+        "    sys.stdin.read()\n"
+        "os.waitpid(child, os.WNOHANG)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    argv = [sys.executable, "-W", "ignore", "-c", program]
+    with subprocess.Popen(
+        argv, env=shared_daemon.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout.read() == "(2, 2018)\n"
+        with qm.open(q_name, "inquire") as queue:
+            until(lambda: queue.inquire("uncommitted_msgs")["uncommitted_msgs"] == 0)
+        parent.stdin.close()
 
 
 def test_a_waiting_get_blocks_its_own_connection_alone(mqi, q_name):

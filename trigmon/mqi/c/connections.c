@@ -136,7 +136,31 @@ static MQHCONN connected_before(const char *name) {
     return found;
 }
 
+static void before_fork(void) {
+    pthread_mutex_lock(&table_lock);
+}
+
+static void in_parent(void) {
+    pthread_mutex_unlock(&table_lock);
+}
+
+/* Closes the links in a forked child: else a parent that is killed would not be seen to be gone while the child lives. */
+static void in_child(void) {
+    for (int place = 0; place < MOST_CONNECTIONS; place++) {
+        if (table[place] == NULL || table[place]->link < 0) continue;
+        close(table[place]->link);
+        table[place]->link = -1;
+    }
+    pthread_mutex_unlock(&table_lock);
+}
+
+static void watch_forks(void) {
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
 static int add(struct connection *connection) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&table_lock);
     int place = 0;
     while (place < MOST_CONNECTIONS && table[place] != NULL) place++;
