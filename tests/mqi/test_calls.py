@@ -376,3 +376,11 @@ def test_an_application_has_the_name_that_it_gives(here, qm, queue):
     ibmmqc.MQPUT(named, hobj, md_with({}), pmo_with(0), b"one")
     assert qm.open(name, "input_shared").get().put_appl_name == "billing"
     ibmmqc.MQDISC(named)
+
+
+def test_a_namelist_is_inquired(program, qm):
+    qm.call(Define(object_type="NAMELIST", name="NL.MQI", attributes={"names": ["ONE", "TWO"]}))
+    hobj = program.open("NL.MQI", INQUIRE, ObjectType=NAMELIST)
+    integers, characters = program.inquire(hobj, 19, 2010, 2020)
+    assert integers == [2]
+    assert characters.rstrip() == b"NL.MQI".ljust(48) + b"ONE".ljust(48) + b"TWO"

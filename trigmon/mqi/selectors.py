@@ -105,6 +105,8 @@ def _characters(selector: int, row: Mapping[str, Any]) -> bytes:
     if selector in _TIMES:
         return _moment(*_TIMES[selector], row)
     attribute = _ATTRIBUTES[_common(selector)]
+    if attribute.is_names:
+        return b"".join(_field(str(name), NAME_LENGTH) for name in row[attribute.name])
     return _field(str(row[attribute.name]), _length(attribute))
 
 
