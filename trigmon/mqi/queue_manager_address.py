@@ -46,7 +46,7 @@ def place_of(
     Raises MqiError: 2058 where nobody can tell, 2537 for a CCDT that cannot be read.
     """
     wanted = name.strip()
-    must_answer = "" if wanted.startswith("*") else wanted
+    must_answer = "" if wanted.startswith("*") or _is_address(wanted) else wanted
     wanted = wanted.removeprefix("*").strip()
     url = ccdt_url or ("" if connection_name else _ccdt_of(environ))
     if connection_name:

@@ -26,6 +26,9 @@ _TIMES: Final = {
     2027: ("altered_ms", True),
     2028: ("altered_ms", False),
 }
+_FIXED: Final = {34: 0, 61: 0, 184: 1, 188: 0, 190: 0}
+"""What is always so here: no distribution lists, binding on open, synchronous puts, no read ahead, properties
+as PROPCTL(COMPAT)."""
 _DATE_LENGTH, _TIME_LENGTH = 12, 8
 NOT_APPLICABLE = -1
 
@@ -48,7 +51,7 @@ def asked_of(selectors: Sequence[int]) -> list[str | int]:
     for selector in selectors:
         if selector in _TIMES:
             names["created_ms"] = names["altered_ms"] = None
-        elif selector in _NAMES:
+        elif selector in _NAMES or selector in _FIXED:
             names["name"] = None
         elif attribute := _ATTRIBUTES.get(_common(selector)):
             names[attribute.name] = None
@@ -65,7 +68,8 @@ def answered(selectors: Sequence[int], row: Mapping[str, Any]) -> tuple[list[int
         if selector > LAST_INTEGER:
             characters.append(_characters(selector, row))
         else:
-            integers.append(_integer(_ATTRIBUTES[selector], row))
+            fixed = _FIXED.get(selector)
+            integers.append(_integer(_ATTRIBUTES[selector], row) if fixed is None else fixed)
     return integers, b"".join(characters)
 
 
