@@ -1,5 +1,7 @@
 """Tickets of reservations over the TLS listener of a real daemon: what each reads, and why others are refused."""
 
+import shutil
+import socket
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -69,9 +71,9 @@ def ticket_of(qm, made):
 
 
 @contextmanager
-def task(site, ticket, reconnect_s=0.0):
+def task(site, ticket, reconnect_s=0.0, where=()):
     """Connects as a task on another machine does: with a ticket and the authority's text, and nothing else."""
-    where = [f"tls://localhost:{site.port}/QM1"]
+    where = where or [f"tls://localhost:{site.port}/QM1"]
     trusted = (site.directory / "authority.crt").read_text()
     connection = connect_by_ticket(where, ticket, trusted, application="task", reconnect_s=reconnect_s)
     try:
@@ -231,6 +233,26 @@ def test_a_task_goes_on_by_its_ticket_behind_a_crash_and_a_restart(served, site,
         served.stop()
         served.start()
         assert len(rows(connection, made.number)) == MESSAGES
+
+
+def test_a_task_goes_on_where_another_machine_takes_over_that_has_the_same_key(daemon, tmp_path):
+    site = Site(tmp_path / "tls")
+    first = daemon(settings=site.settings)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    second = daemon(settings=site.settings | {"tls.listen": f"127.0.0.1:{port}"}, start=False)
+    with first.connect() as qm:
+        define(qm, "Q", def_persistence="persistent")
+        qm.put_many("Q", [b"%d" % n for n in range(MESSAGES)])
+        made = reserve(qm)
+        ticket = ticket_of(qm, made)
+    where = [f"tls://localhost:{one}/QM1" for one in (site.port, port)]
+    with task(site, ticket, reconnect_s=60, where=where) as connection:
+        assert rows(connection, made.number, 1) == [b"0"]
+        first.kill()
+        shutil.copytree(first.data, second.data)  # as a disk that both reach, or a database
+        second.start()
+        assert rows(connection, made.number) == [b"%d" % n for n in range(MESSAGES)]
 
 
 def test_a_new_key_ends_all_tickets_without_a_restart(served, site, driver):
