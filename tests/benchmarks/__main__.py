@@ -19,7 +19,7 @@ from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
-from tests.benchmarks.draining import draining
+from tests.benchmarks.draining import NONE_AHEAD, draining
 from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
 from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
@@ -130,9 +130,16 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
 
 def spark(directory: Path, rounds: int, count: int) -> None:
     with draining(directory, count) as it:
-        ways = {"single gets and pyarrow": it.looped, "trigmon.spark.drain": it.drained, "made-up rows": it.made_up}
+        ways = {
+            "single gets and pyarrow": it.looped,
+            "trigmon.spark.drain": it.drained,
+            "in four batches": partial(it.drained, 4),
+            "in four batches, none ahead": partial(it.drained, 4, NONE_AHEAD),
+            "made-up rows": it.made_up,
+        }
         figures = in_turns(rounds, ways, "rows/s")
-    print(told(f"{count:,} messages of 1 KiB into Parquet", figures, against="single gets and pyarrow"), flush=True)
+    title = f"{count:,} messages of 1 KiB into Parquet"
+    print(told(title, figures, against="single gets and pyarrow", note="us of daemon"), flush=True)
 
 
 def deciding(rounds: int, count: int) -> None:

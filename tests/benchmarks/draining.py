@@ -19,11 +19,15 @@ import pyarrow.parquet
 
 import trigmon
 from tests.benchmarks.heads import BATCH
+from tests.benchmarks.loads import cpu_seconds
 from tests.daemons import Daemon, define
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.spark import drain
+from trigmon.spark.batch_reserver import LONGEST_NAME
 
 Q, BODY, A_FILE = "DRAINED", b"x" * 1024, 10_000
+NONE_AHEAD = "x" * LONGEST_NAME
+"""A consumer whose next batch is not reserved ahead: its name leaves no room for another one."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -47,15 +51,22 @@ class Draining:
                 queue.put_many([BODY] * min(BATCH, self._count - first), syncpoint=True)
                 qm.commit()
 
-    def drained(self) -> tuple[float, float]:
-        """Messages a second by ``trigmon.spark.drain``, from its first call to its last."""
+    def drained(self, batches: int = 1, consumer: str = "") -> tuple[float, float]:
+        """Messages a second by ``trigmon.spark.drain``, from its first call to its last, and the daemon's us a row."""
         self.fill()
-        columns = {"columns": "msg_id,put_time,data"}
+        before = cpu_seconds(self._daemon.process.pid)
         done = drain(
-            self._spark, table=self.table(), queue=Q, qmgr=self._daemon.address, max_rows=self._count, options=columns
+            self._spark,
+            table=self.table(),
+            queue=Q,
+            qmgr=self._daemon.address,
+            consumer=consumer or None,
+            max_rows=self._count // batches,
+            options={"columns": "msg_id,put_time,data"},
         )
         assert done.rows == self._count
-        return done.rows / done.seconds, 0.0
+        spent = cpu_seconds(self._daemon.process.pid) - before
+        return done.rows / done.seconds, spent * 1e6 / self._count
 
     def looped(self) -> tuple[float, float]:
         """Messages a second by single gets."""

@@ -154,7 +154,7 @@ class TestBatches:
         self, qm, q_name, here, spark, monkeypatch
     ):
         fill(qm, q_name, 3)
-        monkeypatch.setattr("trigmon.spark.queue_batches.IN_USE_S", 0.2)
+        monkeypatch.setattr("trigmon.spark.batch_reserver.IN_USE_S", 0.2)
         with batches(spark, **here) as first, first.next():
             with pytest.raises(trigmon.ObjectInUse), batches(spark, **here) as second:
                 second.next()

@@ -102,3 +102,15 @@ def all_of(world, q_name):
     while isinstance(reply := world.do(Get(handle=handle), "last"), WasGot):
         found.append(reply.data.decode())
     return found
+
+
+@SQL
+def test_what_is_being_read_keeps_its_room_while_more_is_reserved(world, q, monkeypatch):
+    monkeypatch.setattr(reserved_cache, "MOST_BYTES", 12 * (reserved_cache.OF_A_MESSAGE + 4))
+    fill(world, 30)
+    made = [reserve(world, consumer=f"JOB {n}", max_messages=10) for n in (0, 1)]
+    assert list(world.store.reserved._of) == [made[1].reservation]
+    read(world, made[1])
+    reserve(world, consumer="JOB 2", max_messages=10)
+    assert list(world.store.reserved._of) == [made[1].reservation]
+    assert read(world, made[1]) == from_rows(world, made[1])

@@ -39,6 +39,7 @@ from trigmon.mq.calls import Display, Ping
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.reservation import Ordinals, cut
+from trigmon.spark.batch_reserver import BatchReserver
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.poison_search.bisect import Search
@@ -46,7 +47,7 @@ from trigmon.spark.poison_search.crash_search import is_bad
 from trigmon.spark.poison_search.failed_batches import FailedBatches, Rejected
 from trigmon.spark.poison_search.parts import Parting, Refuse, why_bad
 from trigmon.spark.progress import Line
-from trigmon.spark.retry import IN_USE_S, when_free
+from trigmon.spark.retry import IN_USE_S
 from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def batches(
         try:
             yield made
         finally:
-            line.end()
+            made.end()
             if spans.are_on(connection.traces):
                 spans.drained(connection.traces, opened.q_name, began_ns, made.rows)
 
@@ -126,6 +127,7 @@ class Batches:
         )
         self.source = source
         self.consumer = consumer
+        self.reserver = BatchReserver(connection, queue, consumer, max_bytes, groups)
         self.groups = groups
         self.search = search
         self.parting = parting
@@ -168,6 +170,8 @@ class Batches:
         made = self._reserved()
         if not self.parting.is_due(made):
             self._failures.choose(made)
+            if self.search.is_at_full_size:
+                self.reserver.reserve_ahead(made, self.search.limit)
             return Batch(self, made)
         there = self.parting.written(made)
         if there is not None:
@@ -206,6 +210,11 @@ class Batches:
             made.release(part[0], part[1] - part[0], counts=False)
         return False
 
+    def end(self) -> None:
+        """Gives back what was reserved ahead, and ends the progress line."""
+        self.reserver.give_back()
+        self.line.end()
+
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
         """Shows the progress and the reservation on a terminal."""
         if self.line.is_shown:
@@ -213,21 +222,12 @@ class Batches:
 
     def _reserved(self) -> Reservation:
         try:
-            return when_free(self._reserve, IN_USE_S)
+            return self.reserver.next(self.search.limit)
         except NoMsgAvailable:
             if not self._wait_ms:
                 raise
         self._queue.get(browse_first=True, wait_interval_ms=self._wait_ms)
-        return when_free(self._reserve, IN_USE_S)
-
-    def _reserve(self) -> Reservation:
-        return self._queue.reserve(
-            self.consumer,
-            max_messages=self.search.limit,
-            max_bytes=self._max_bytes,
-            whole_groups=self.groups,
-            token=new_id(),
-        )
+        return self.reserver.next(self.search.limit)
 
     def stream(self) -> DataFrame:
         """Returns a streaming frame of the queue. The search for bad messages limits its first batch."""
@@ -244,9 +244,8 @@ class Batches:
         return int(found[0]["reservation"]) if found else None
 
     def reservations(self) -> list[dict[str, Any]]:
-        """Returns the reservation of the consumer on the queue, or an empty list."""
-        found = self._connection.reservations(self._queue.q_name)
-        return [r for r in found if r["consumer"] == self.consumer and r["own"]]
+        """Returns the reservations of the consumer on the queue, the oldest first; two where one is made ahead."""
+        return self.reserver.rows()
 
     def is_there(self) -> bool:
         """Returns whether the queue manager answers, on this link or on the next one."""
@@ -262,6 +261,7 @@ class Batches:
         """
         if not answers(self.source.spark, error):
             return False
+        self.reserver.give_back()  # what fails now comes again before what lies behind it
         row = next((r for r in self.reservations() if r["reservation"] == number), None)
         if row is None:
             return True  # an operator gave it back, or all of it has been settled
@@ -312,6 +312,7 @@ class Batch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self.ended = True
+        self._of.reserver.hear()
         if error is None:
             first, end = self.part or (0, self._made.count)
             self._made.settle(first, end - first)
@@ -327,11 +328,6 @@ class Batch:
 
 
 # -- parts of the above -------------------------------------------------------------------------------------
-
-
-def new_id() -> str:
-    """Returns a unique name; names sort by time."""
-    return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
 
 
 def answers(spark: SparkSession, error: BaseException) -> bool:

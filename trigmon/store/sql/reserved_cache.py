@@ -1,7 +1,8 @@
 """Cache of reserved messages: what was read to be reserved is read by its consumer, and removed, without its rows.
 
 A reserved message does not change until it goes back to its queue, and then it is of no reservation. Of each
-reservation the first messages are kept, as far as there is room; the others are read from their rows.
+reservation the first messages are kept, as far as there is room; the others are read from their rows. The reservation
+that was read last keeps its room while another one is made, as a drain makes its next one ahead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class ReservedCache:
     def __init__(self) -> None:
         self._of: dict[int, list[StoredMessage]] = {}
         self._sizes: dict[int, int] = {}
+        self._read_last = 0
         self.is_changed = False
         """Whether the present call has changed anything."""
 
@@ -44,6 +46,7 @@ class ReservedCache:
         wanted = selection.reserved
         if wanted is None or not (of := self._of.get(wanted.reservation)) or wanted.first >= len(of):
             return None
+        self._read_last = wanted.reservation
         messages = of[wanted.first : min(wanted.end, wanted.first + selection.limit)]
         sizes = list(accumulate([len(message.data) for message in messages]))
         if sizes and sizes[-1] > selection.limit_bytes:
@@ -58,13 +61,19 @@ class ReservedCache:
     def _reserve(self, change: c.ReserveMessages) -> None:
         number = change.reservation
         size = self._sizes.get(number, 0) + sum([len(each.data) + OF_A_MESSAGE for each in change.messages])
-        of = self._of.setdefault(number, []) if change.first == 0 else self._of.get(number)
-        if of is None or len(of) != change.first or size > MOST_BYTES:
+        if change.first != len(self._of.get(number, ())) or not self._has_room(number, size):
             return
-        of += _with_ordinals(change.messages, change.first)
+        self._of.setdefault(number, []).extend(_with_ordinals(change.messages, change.first))
         self._sizes[number] = size
-        while sum(self._sizes.values()) > MOST_BYTES:
-            self._forget(next(each for each in self._sizes if each != number))
+
+    def _has_room(self, number: int, size: int) -> bool:
+        """Makes room for a reservation that takes ``size`` bytes now; not where the one that is being read has it."""
+        others = [each for each in self._sizes if each not in (number, self._read_last)]
+        while size + sum(self._sizes.values()) - self._sizes.get(number, 0) > MOST_BYTES:
+            if not others:
+                return False
+            self._forget(others.pop(0))
+        return True
 
     def _set(self, change: c.SetReservation) -> None:
         if change.reservation.is_over:

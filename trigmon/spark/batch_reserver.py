@@ -1,0 +1,131 @@
+"""Reserves the batches of a drain, the next one while the present one is written.
+
+A consumer has one reservation of a queue at most, so a drain reserves by two names in turn. Of two open reservations
+the one with the lower number is at work or was when its job died. The other one was never begun: it may go back.
+
+The queue manager reserves in slices, a call each. The calls for the next batch are sent without waiting; their replies
+are read when the present batch has been written.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import Any
+
+from trigmon.client.connection import Connection
+from trigmon.client.queue import Queue
+from trigmon.client.reservation import Reservation, reserve
+from trigmon.mq.calls import Reserve
+from trigmon.mq.errors import MQError, ObjectInUse
+from trigmon.mq.replies import Reply, Reserved
+from trigmon.rules.model.stored_messages import SLICE
+from trigmon.spark.retry import IN_USE_S, when_free
+
+NEXT = " (next)"
+"""Ends the other name of a consumer."""
+LONGEST_NAME = 256
+"""Characters of a consumer's name at most."""
+_MOST_CALLS = 512
+"""A queue manager reads 1024 calls ahead; what these do not reserve is reserved when the batch is wanted."""
+
+
+class BatchReserver:
+    """The reservations of one drain. ``consumers`` are its two names, or one where the other would be too long."""
+
+    def __init__(self, connection: Connection, queue: Queue, consumer: str, max_bytes: int, groups: bool) -> None:
+        other = f"{consumer}{NEXT}"
+        self.consumers = (consumer, other) if len(other) <= LONGEST_NAME else (consumer,)
+        self._connection = connection
+        self._queue = queue
+        self._max_bytes = max_bytes
+        self._groups = groups
+        self._at_work = ""
+        self._sent: tuple[str, str, list[Reply]] | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns the reservations of this consumer of which anything is left, the oldest first."""
+        found = self._connection.reservations(self._queue.q_name)
+        return [row for row in found if row["consumer"] in self.consumers and row["own"]]
+
+    def next(self, limit: int) -> Reservation:
+        """Returns the batch that was reserved ahead, the one that a job before has left, or a new one.
+
+        Raises NoMsgAvailable, and ObjectInUse where another job has a reservation of this consumer.
+        """
+        return self._sent_ahead() or when_free(lambda: self._first(limit), IN_USE_S)
+
+    def reserve_ahead(self, made: Reservation, limit: int) -> None:
+        """Sends the calls that reserve the batch behind ``made``, unless that one took all there was."""
+        is_full = made.count >= limit or made.size * 2 >= self._max_bytes
+        if self._sent is not None or len(self.consumers) == 1 or not is_full:
+            return
+        name = next(each for each in self.consumers if each != self._at_work)
+        slices = -(-limit // (SLICE // 4 if self._groups else SLICE)) + 1
+        call = self._call(name, limit)
+        with suppress(MQError):  # the next call tells what is wrong with the link
+            replies = self._connection.send_ahead([call] * min(slices, _MOST_CALLS))
+            self._sent = name, self._connection.client_id, replies
+
+    def hear(self) -> None:
+        """Reads the replies to what was sent ahead: a call behind them would fail with the link that they came by."""
+        if self._sent is not None:
+            with suppress(MQError):  # whatever is wrong with the link, the next call says
+                self._connection.hear_ahead()
+
+    def give_back(self) -> None:
+        """Gives back what was reserved ahead: nobody has worked on it, and no backout count rises."""
+        if self._sent is None:
+            return
+        self.hear()
+        name, self._sent = self._sent[0], None
+        with suppress(MQError):  # without a link it stays, as behind a job that died
+            for row in self.rows():
+                if row["consumer"] == name:
+                    self._release(row["reservation"])
+
+    def _sent_ahead(self) -> Reservation | None:
+        """Returns the batch that was reserved ahead; None where there is none, or not all of it."""
+        if self._sent is None:
+            return None
+        self.hear()
+        (name, client_id, replies), self._sent = self._sent, None
+        whole = next((reply for reply in replies if isinstance(reply, Reserved) and not reply.more), None)
+        if whole is None or client_id != self._connection.client_id:
+            return None
+        self._at_work = name
+        return Reservation(self._connection, whole)
+
+    def _first(self, limit: int) -> Reservation:
+        """Returns the open reservation with the lowest number, or a new one. What lies behind it goes back."""
+        left = self.rows()
+        self._at_work = left[0]["consumer"] if left else self.consumers[0]
+        made = reserve(self._connection, self._call(self._at_work, limit))
+        for row in self.rows():
+            if row["reservation"] < made.number:
+                # Another job of this consumer has just begun it.
+                self._release(made.number)
+                raise ObjectInUse(f"{self._queue.q_name}: another job has a reservation of {row['consumer']}")
+            if row["reservation"] > made.number:
+                self._release(row["reservation"])
+        return made
+
+    def _release(self, number: int) -> None:
+        with suppress(MQError):  # another job holds it, or it has ended
+            self._connection.release(number, counts=False)
+
+    def _call(self, consumer: str, limit: int) -> Reserve:
+        return Reserve(
+            handle=self._queue.handle,
+            consumer=consumer,
+            max_messages=limit,
+            max_bytes=self._max_bytes,
+            whole_groups=self._groups,
+            token=new_id(),
+        )
+
+
+def new_id() -> str:
+    """Returns a unique name; names sort by time."""
+    return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
