@@ -109,7 +109,10 @@ class ServerChecks:
         self._attendant.ask("check", answered, deadline_s, url=kept.server.url)
 
     def _keep_workers(self, kept: KeptServer, uses: int, now: float) -> None:
-        if kept.is_warm and not uses and now >= kept.workers_at + _WORKERS_S:
+        """Gives idle Python workers something to do, so that Spark does not end them; but not long after a run."""
+        longest_s = self._warm.settings.workers_s
+        are_wanted = not longest_s or now < kept.run_at + longest_s
+        if are_wanted and kept.is_warm and not uses and now >= kept.workers_at + _WORKERS_S:
             kept.workers_at = now
             self._ask_to_heat(kept, lambda _: None, _WORKERS_S, *_OF_WORKERS)
 

@@ -54,7 +54,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """The settings ``connect``: how many warm runs at a time, and the settings of the servers.
 
     ``memory`` is a server's heap in Spark's words, ``rss_limit`` bytes, ``max_age_s`` and ``deadline_s`` seconds; 0: no
-    limit.
+    limit. ``workers_s``: so long behind a run its Python workers are kept; 0: always.
     """
 
     runs: int = 4
@@ -63,6 +63,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     conf: tuple[str, ...] = ()
     rss_limit: int = 4 << 30
     max_age_s: float = 86_400.0
+    workers_s: float = 600.0
     deadline_s: float = 15.0
 
 
