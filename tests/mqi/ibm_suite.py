@@ -60,7 +60,8 @@ def run(suite, library=None):
             "PYTHONWARNINGS": "default",
             **({"LD_LIBRARY_PATH": str(library)} if library else {}),
         }
-        command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "on_trigmon", "--timeout", "60"]
+        plugins = ["-p", "no:cacheprovider", "-p", "on_trigmon"]
+        command = [sys.executable, "-m", "pytest", "-v", *plugins, "--timeout", "60"]
         done = subprocess.run([*command, "."], cwd=suite, env=env, capture_output=True, text=True)
     counts = collections.defaultdict(collections.Counter)
     for file, outcome in _TEST.findall(done.stdout):

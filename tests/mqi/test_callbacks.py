@@ -138,7 +138,7 @@ def test_what_is_not_registered_or_not_an_operation_is_refused(program, queue, c
         program.control(START)
 
 
-def test_a_lost_queue_manager_is_told_to_the_event_handler(daemon, monkeypatch, calls):
+def test_the_event_handler_learns_that_the_queue_manager_is_lost(daemon, monkeypatch, calls):
     from tests.mqi.mqi_program import Program
 
     manager = daemon("QM2")
