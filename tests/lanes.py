@@ -81,6 +81,7 @@ USED_BY_FILE = {
     "tests/client/test_peer.py": "process",
     "tests/client/test_public_names.py::test_the_client_needs_neither_a_framework_nor_a_loop": "process",
     "tests/client/test_public_names.py::test_the_package_alone_loads_nothing_of_its_own": "process",
+    "tests/console/rest/test_rest_server.py": "process",
     "tests/console/web/test_web_access.py::test_without_the_extra": "process",
     "tests/launch/spark/test_archive.py": "process",
     "tests/launch/spark/test_archive_maker.py": "process",

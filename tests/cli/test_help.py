@@ -19,7 +19,7 @@ PROMISED = {
     "schedule",
     "watch",
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
-    *("status", "top", "web", "qmgr", "explain", "use", "group", "connections"),
+    *("status", "top", "web", "rest", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "mq-commands", "mqi", "export", "config", "completion"),
     *("backup", "restore", "check", "metrics", "notify", "dump", "load", "help", "tls"),
     *("grant", "revoke", "rights", "audit"),

@@ -36,6 +36,7 @@ COMMANDS = {
     "group": "trigmon.cli.group:group",
     "connections": "trigmon.cli.connections:connections",
     "web": "trigmon.cli.web:web",
+    "rest": "trigmon.cli.rest:rest",
     "explain": "trigmon.cli.explain:explain",
     "lint": "trigmon.cli.lint:lint",
     "simulate": "trigmon.cli.simulate:simulate",

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,6 +19,9 @@ from trigmon.client.transport import Transport, open_tcp, open_unix, shown
 from trigmon.mq.errors import QMgrNameError, QMgrNotAvailable
 from trigmon.mq.names import is_object_name
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello
+
+if TYPE_CHECKING:
+    from trigmon.client.tls import TlsAddress
 
 CONNECT_S = 10.0
 DEFAULT_PORT = 1414
@@ -166,13 +169,38 @@ def _transport(address: str, hello: Hello, timeout_s: float, patience_s: float) 
     return transport
 
 
+def connect_as(address: str, user: str, password: str, *, application: str, timeout_s: float = 10.0) -> Connection:
+    """Returns a connection of an account by its password, as a gateway makes it for a client that it serves.
+
+    ``address`` is one of TLS, of which host, port, name and authority count. Raises QMgrNotAvailable, QMgrNameError,
+    SslInitializationError, and NotAuthorized for a wrong user or password.
+    """
+    from trigmon.client import tls
+
+    parts = tls.tls_address(address)
+    named = tls.TlsAddress(parts.host, parts.port, parts.q_mgr_name, parts.authority, user=user)
+    client_id = os.urandom(16).hex()
+    hello = Hello(protocol=PROTOCOL_VERSION, client_id=client_id, application=application, pid=os.getpid())
+    hello = replace(hello, user=user, password=password)
+    return Connection(_by_tls(named, address, hello, timeout_s, DEFAULT_CALL_TIMEOUT_S), client_id)
+
+
 def _tls_transport(address: str, hello: Hello, timeout_s: float, patience_s: float, trusted: str = "") -> Transport:
-    """Opens an address of TLS; a password, or a ticket, goes to a server that has proved its name, and to no other."""
+    """Opens an address of TLS with the password that it names, or with the ticket that the hello has."""
     from trigmon.client import tls  # only programs that come by TLS pay for it
 
     parts = tls.tls_address(address)
     if not hello.ticket:
         hello = replace(hello, user=parts.user, password=tls.password(parts))
+    return _by_tls(parts, address, hello, timeout_s, patience_s, trusted)
+
+
+def _by_tls(
+    parts: TlsAddress, address: str, hello: Hello, timeout_s: float, patience_s: float, trusted: str = ""
+) -> Transport:
+    """Opens an address of TLS; a password, or a ticket, goes to a server that has proved its name, and to no other."""
+    from trigmon.client import tls
+
     link = tls.open_tls(parts, timeout_s, trusted)
     where = address.partition("?")[0]
     try:

@@ -23,7 +23,7 @@ END_S = 2
 """Live pages have so long to end when the process is to end; then they are cut off."""
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """A server that is ended by ``should_exit``: uvicorn's own would raise the signal again behind its end."""
 
     @contextmanager
@@ -62,7 +62,7 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=END_S,
         )
-        server = _Server(config)
+        server = Server(config)
 
         def end() -> None:
             server.should_exit = True

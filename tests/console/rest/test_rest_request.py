@@ -1,0 +1,108 @@
+"""What a request of the REST interface says: paths, headers, queries, and the errors of wrong ones."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from trigmon.console.rest import rest_request
+from trigmon.console.rest.rest_request import RestError, Target
+from trigmon.mq.descriptors import MessageDescriptor
+
+
+def test_a_path_names_version_queue_manager_and_queue():
+    queue = "/ibmmq/rest/v2/messaging/qmgr/QM%2F1/queue/A%2FB.%25/message"
+    assert rest_request.target(queue) == Target(2, "QM/1", "A/B.%", False)
+    assert rest_request.target("/ibmmq/rest/v3/messaging/qmgr/QM1/queue/Q/messagelist") == Target(3, "QM1", "Q", True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/ibmmq/rest/v4/messaging/qmgr/QM1/queue/Q/message", "/ibmmq/rest/v1/messaging/qmgr/QM1/queue/Q"),
+        *("/ibmmq/rest/v1/messaging/qmgr/QM1/queue/A/B/message", "/x/ibmmq/rest/v1/messaging/qmgr/QM1/queue/Q/message"),
+    ],
+)
+def test_another_path_is_404(path: str):
+    with pytest.raises(RestError) as refused:
+        rest_request.target(path)
+    assert refused.value.status == 404
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "words"),
+    [
+        (2, {}, {"persistence": "not_persistent"}),
+        (1, {"ibm-mq-md-persistence": "persistent"}, {"persistence": "persistent"}),
+        (2, {"ibm-mq-md-expiry": "60000"}, {"persistence": "not_persistent", "expiry_tenths": 600}),
+        (2, {"ibm-mq-md-expiry": "unlimited"}, {"persistence": "not_persistent"}),
+        (2, {"ibm-mq-md-correlationid": "6f"}, {"persistence": "not_persistent", "correl_id": b"o" + bytes(23)}),
+        (3, {"ibm-mq-md-correlationid": "ID:6f"}, {"persistence": "not_persistent", "correl_id": b"o" + bytes(23)}),
+        (3, {"ibm-mq-md-correlationid": "mine"}, {"persistence": "not_persistent", "correl_id": "mine"}),
+        (3, {"ibm-mq-md-priority": "7"}, {"persistence": "not_persistent", "priority": 7}),
+        (
+            2,
+            {"ibm-mq-md-replyto": "R.Q@QM2"},
+            {"persistence": "not_persistent", "reply_to_q": "R.Q", "reply_to_q_mgr": "QM2"},
+        ),
+    ],
+)
+def test_headers_are_options_of_the_put(version: int, headers, words):
+    assert rest_request.put_words(version, headers) == words
+
+
+@pytest.mark.parametrize(
+    ("version", "header", "value"),
+    [
+        (2, "ibm-mq-md-persistence", "maybe"),
+        (2, "ibm-mq-md-expiry", "soon"),
+        (2, "ibm-mq-md-expiry", "-1"),
+        (2, "ibm-mq-md-correlationid", "no hex"),
+        (2, "ibm-mq-md-correlationid", "0" * 49),
+        (3, "ibm-mq-md-correlationid", "x" * 25),
+        (2, "ibm-mq-md-priority", "5"),
+        (3, "ibm-mq-md-priority", "10"),
+        (2, "ibm-mq-md-replyto", "a b"),
+        (2, "ibm-mq-md-nonsense", "1"),
+        (3, "ibm-mq-usr", "a;1;integer"),
+    ],
+)
+def test_a_wrong_header_is_400_and_named(version: int, header: str, value: str):
+    with pytest.raises(RestError, match=header) as refused:
+        rest_request.put_words(version, {header: value})
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "value", ["", "Basic", "Basic ???", "Bearer abc", "Basic " + base64.b64encode(b"nocolon").decode()]
+)
+def test_without_basic_authentication_it_is_401(value: str):
+    with pytest.raises(RestError) as refused:
+        rest_request.account({"authorization": value})
+    assert refused.value.status == 401
+    assert rest_request.account({"authorization": "basic " + base64.b64encode(b"a:b:c").decode()}) == ("a", "b:c")
+
+
+def test_a_header_takes_no_text_of_another_program_that_could_end_its_line():
+    one = MessageDescriptor(reply_to_q="A\r\nX: y", reply_to_q_mgr="QM1", priority=4, expiry=50, persistence=1)
+    assert rest_request.described(3, one) == {
+        "ibm-mq-md-messageId": "ID:" + "00" * 24,
+        "ibm-mq-md-persistence": "persistent",
+        "ibm-mq-md-expiry": "5000",
+        "ibm-mq-md-priority": "4",
+    }
+    assert rest_request.described(2, MessageDescriptor(reply_to_q="R"))["ibm-mq-md-replyTo"] == "R"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [("", 415), ("image/png", 415), ("text/plain;charset=latin-1", 415), ("application/json; charset=UTF-8", 0)],
+)
+def test_a_body_is_text_in_utf8(kind: str, status: int):
+    if not status:
+        rest_request.check_type({"content-type": kind})
+        return
+    with pytest.raises(RestError) as refused:
+        rest_request.check_type({"content-type": kind})
+    assert refused.value.status == status

@@ -1,0 +1,207 @@
+"""``trigmon rest`` as a process by HTTPS, with accounts of the TLS listener and a monitor that starts programs."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import signal
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.daemons import define
+from tests.tls.authorities import Site
+from tests.waiting import until
+from trigmon.mq.calls import DisplayConnections, SetAuthority
+from trigmon.mq.replies import Listing
+from trigmon.mq.rights import record_name
+from trigmon.tls.accounts import Account
+from trigmon.tls.passwords import hashed
+
+CSRF = {"ibm-mq-rest-csrf-token": ""}
+TEXT = CSRF | {"Content-Type": "text/plain;charset=utf-8"}
+
+
+class Rest:
+    """The running interface; ``ask`` returns status, headers and body."""
+
+    def __init__(self, site: Site, env: dict[str, str], *options: str) -> None:
+        to = f"tls://localhost:{site.port}/QM1?authority={site.directory / 'authority.crt'}"
+        argv = [sys.executable, "-m", "trigmon", "--output", "json", "--qmgr", to, "rest", *options]
+        self.process = subprocess.Popen(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        self.port = urlsplit(json.loads(line)["url"]).port
+        self.context = ssl.create_default_context(cafile=site.directory / "authority.crt")
+
+    def ask(self, method: str, path: str, body: str | bytes | None = None, *, user: str = "alice", **headers: str):
+        secret = base64.b64encode(f"{user}:secret of {user}".encode()).decode()
+        link = http.client.HTTPSConnection("localhost", self.port, context=self.context, timeout=60)
+        sent = {"Authorization": f"Basic {secret}"} | headers
+        data = body.encode() if isinstance(body, str) else body
+        link.request(method, f"/ibmmq/rest{path}", data, sent)
+        answer = link.getresponse()
+        found = answer.status, answer.headers, answer.read().decode()
+        link.close()
+        return found
+
+    def end(self) -> str:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.communicate(timeout=60)[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Site:
+    made = Site(tmp_path_factory.mktemp("tls"))
+    made.let_in(*(Account(user=name, password=hashed(f"secret of {name}")) for name in ("alice", "bob")))
+    return made
+
+
+@pytest.fixture(scope="module")
+def one(site: Site, tmp_path_factory):
+    """Yields a queue manager with a monitor and a TLS listener."""
+    from tests.daemons import queue_managers
+
+    with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
+        made = make(settings=site.settings, with_monitor=True)
+        with made.connect() as qm:
+            for name in ("R.ONE", "R.TWO", "R/%.ODD"):
+                define(qm, name)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def rest(one, site: Site):
+    made = Rest(
+        site,
+        one.env,
+        *("--listen", "127.0.0.1:0", "--certificate", str(site.directory / "server.crt")),
+        *("--key", str(site.directory / "server.key")),
+    )
+    try:
+        yield made
+        assert made.end() == ""
+    finally:
+        made.process.kill()
+
+
+def queue(name: str, version: int = 2, what: str = "message") -> str:
+    return f"/v{version}/messaging/qmgr/QM1/queue/{name}/{what}"
+
+
+def test_a_message_is_put_browsed_listed_and_taken_with_its_headers(rest: Rest, one):
+    headers = TEXT | {
+        "ibm-mq-md-persistence": "persistent",
+        "ibm-mq-md-correlationId": "6f6e65",
+        "ibm-mq-md-replyTo": "R",
+    }
+    status, found, body = rest.ask("POST", queue("R.ONE"), "café", **headers)
+    assert (status, body) == (201, "")
+    msg_id = found["ibm-mq-md-messageId"]
+    with one.connect() as qm, qm.open("R.ONE", "browse") as opened:
+        message = opened.get(browse_first=True)
+    assert (message.text, message.format, message.msg_id.hex(), message.user_identifier) == (
+        *("café", "MQSTR"),
+        *(msg_id, "alice"),
+    )
+    for method, status in (("GET", 200), ("GET", 200), ("DELETE", 200), ("GET", 204), ("DELETE", 204)):
+        assert method == "GET" or rest.ask(method, queue("R.ONE"))[0] == 403  # without the header against other sites
+        if status == 200:
+            listed = rest.ask("GET", queue("R.ONE", what="messagelist"))
+            assert json.loads(listed[2]) == {"messages": [{"messageId": msg_id, "format": "MQSTR"}]}
+        seen, found, body = rest.ask(method, queue("R.ONE"), **CSRF)
+        assert seen == status
+        if status == 200:
+            assert (body, found["Content-Type"]) == ("café", "text/plain; charset=utf-8")
+            assert {name: value for name, value in found.items() if name.startswith("ibm-mq-md")} == {
+                "ibm-mq-md-messageid": msg_id,
+                "ibm-mq-md-correlationid": "6f6e65" + "00" * 21,
+                "ibm-mq-md-expiry": "unlimited",
+                "ibm-mq-md-persistence": "persistent",
+                "ibm-mq-md-replyto": "R@QM1",
+            }
+
+
+def test_a_message_is_chosen_by_its_id_and_waited_for(rest: Rest):
+    ids = [rest.ask("POST", queue("R.TWO", 3), text, **TEXT)[1]["ibm-mq-md-messageId"] for text in ("a", "b", "c")]
+    assert ids[0].startswith("ID:")
+    assert rest.ask("DELETE", queue("R.TWO", 3) + f"?messageId={ids[1]}&wait=100", **CSRF)[2] == "b"
+    assert rest.ask("DELETE", queue("R.TWO", 3) + f"?messageId={ids[1]}&wait=100", **CSRF)[0] == 204
+    rest.ask("POST", queue("R.TWO", 3), "mine", **TEXT | {"ibm-mq-md-correlationId": "corr", "ibm-mq-md-priority": "0"})
+    corr = b"corr".hex()
+    assert rest.ask("DELETE", queue("R.TWO", 3) + f"?correlationId=ID:{corr}", **CSRF)[2] == "mine"
+    rest.ask("POST", queue("R%2F%25.ODD", 1), "odd", **TEXT)
+    assert rest.ask("DELETE", queue("R%2F%25.ODD", 1), **CSRF)[2] == "odd"
+
+
+def of_alice(one) -> set[int]:
+    with one.connect() as qm:
+        return {row["connection"] for row in qm.ask(DisplayConnections(), Listing).rows if row["user"] == "alice"}
+
+
+def test_a_known_user_is_asked_for_the_password_once_a_minute(rest: Rest, one):
+    rest.ask("GET", queue("R.ONE"))
+    before = of_alice(one)
+    for _ in range(5):
+        assert rest.ask("GET", queue("R.ONE"))[0] == 204
+    after = of_alice(one)
+    assert after
+    assert len(after - before) <= 1  # the minute may have ended in between
+
+
+def test_who_has_not_proved_a_user_gets_401_and_what_is_not_allowed_403(rest: Rest, one):
+    status, found, body = rest.ask("GET", queue("R.ONE"), user="eve")
+    assert (status, found["WWW-Authenticate"]) == (401, 'Basic realm="trigmon"')
+    (error,) = json.loads(body)["error"]
+    assert (error["type"], error["msgId"]) == ("rest", "MQWB0104E")
+    with one.connect() as qm:
+        define(qm, "R.ALICE")
+        qm.call(SetAuthority(name=str(record_name("queue", "R.**", "user", "alice")), add=["put", "get", "browse"]))
+    status, _, body = rest.ask("POST", queue("R.ALICE"), "x", user="bob", **TEXT)
+    assert (status, json.loads(body)["error"][0]["reasonCode"]) == (403, 2035)
+    assert rest.ask("POST", queue("R.ALICE"), "x", **TEXT)[0] == 201
+
+
+def test_other_refusals_have_their_statuses_and_reasons(rest: Rest, one):
+    with one.connect() as qm:
+        define(qm, "R.INHIBITED", inhibit_put="inhibited")
+        define(qm, "R.BYTES")
+        qm.put("R.BYTES", b"\xff\xfe")
+
+    def reason(answer) -> tuple[int, int]:
+        return answer[0], json.loads(answer[2])["error"][0].get("reasonCode", 0)
+
+    assert reason(rest.ask("POST", queue("R.NONE"), "x", **TEXT)) == (404, 2085)
+    assert reason(rest.ask("POST", queue("R.INHIBITED"), "x", **TEXT)) == (405, 2051)
+    assert reason(rest.ask("GET", "/v2/messaging/qmgr/QM9/queue/R.ONE/message")) == (404, 0)
+    assert reason(rest.ask("POST", queue("R.ONE"), "x", **CSRF)) == (415, 0)
+    assert reason(rest.ask("POST", queue("R.ONE"), b"\xff", **TEXT)) == (400, 0)
+    assert reason(rest.ask("POST", queue("R.ONE"), b"x" * ((4 << 20) + 1), **TEXT)) == (413, 0)
+    for method in ("GET", "DELETE"):
+        assert reason(rest.ask(method, queue("R.BYTES"), **CSRF)) == (501, 0)
+    with one.connect() as qm, qm.open("R.BYTES", "browse") as opened:
+        assert opened.get(browse_first=True).backout_count == 0
+
+
+def test_a_put_by_rest_starts_the_program_of_a_first_queue(rest: Rest, one, tmp_path: Path):
+    seen = tmp_path / "seen"
+    script = (
+        f"DEF PROCESS(R.PROC) APPLICID('/usr/bin/touch {seen}') TMCARG(NO)\n"
+        "DEF QL(R.TRIGGER) TRIGGER TRIGTYPE(FIRST) INITQ(SYSTEM.DEFAULT.INITIATION.QUEUE) PROCESS(R.PROC)\n"
+    )
+    done = one.trigmon("mqsc", input=script)
+    assert done.returncode == 0, done.stdout
+    assert rest.ask("POST", queue("R.TRIGGER"), "go", **TEXT)[0] == 201
+    until(seen.exists, 60.0)
+
+
+def test_passwords_go_over_nothing_that_others_can_read(one, site: Site):
+    refused = one.trigmon("--qmgr", f"tls://localhost:{site.port}/QM1", "rest", "--listen", "0.0.0.0:0")
+    assert (refused.returncode, "it needs --certificate and --key" in refused.stderr) == (2, True)
+    plain = one.trigmon("rest")
+    assert (plain.returncode, "is no address of TLS" in plain.stderr) == (2, True)
