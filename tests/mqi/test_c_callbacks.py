@@ -7,12 +7,14 @@ import queue
 
 import pytest
 
-from tests.mqi.mqi_calls import CALLBACK, INPUT, OUTPUT, SYNCPOINT, Block
+from tests.mqi.mqi_calls import CALLBACK, INPUT, OUTPUT, SET, SYNCPOINT, WAIT, Block
 
 START, STOP, SUSPEND, RESUME, REGISTER, DEREGISTER = 0x1, 0x4, 0x10000, 0x20000, 0x100, 0x200
 REGISTER_CALL, START_CALL, STOP_CALL, DEREGISTER_CALL, REMOVED = 3, 1, 2, 4, 6
 ALL_CALLS = 0x1 | 0x4 | 0x100 | 0x200
 PATIENCE_S = 30
+FOR_EVER = Block("MQGMO", Options=WAIT, WaitInterval=-1)
+EVENT, GET_INHIBITED = 5, 2016
 
 
 class Consumer:
@@ -52,8 +54,13 @@ def sender(mqi):
     mqi.disconnect(hconn)
 
 
-def register(mqi, hconn, hobj, consumer, options=0):
-    arguments = (consumer.description(), hobj, Block("MQMD"), Block("MQGMO", Options=options))
+def register(mqi, hconn, hobj, consumer, options=0, interval=-1):
+    arguments = (
+        consumer.description(),
+        hobj,
+        Block("MQMD"),
+        Block("MQGMO", Options=options | WAIT, WaitInterval=interval),
+    )
     mqi.ask("MQCB", hconn, REGISTER, *arguments)
 
 
@@ -92,7 +99,7 @@ def test_a_callback_may_call_its_connection_and_a_long_message_comes_whole(mqi, 
 
 def test_a_program_is_called_at_each_step_that_it_asked_for(mqi, hconn, q_name):
     hobj, consumer = mqi.open(hconn, q_name, INPUT), Consumer()
-    mqi.ask("MQCB", hconn, REGISTER, consumer.description(ALL_CALLS), hobj, Block("MQMD"), Block("MQGMO"))
+    mqi.ask("MQCB", hconn, REGISTER, consumer.description(ALL_CALLS), hobj, Block("MQMD"), FOR_EVER)
     mqi.ask("MQCTL", hconn, START, None)
     mqi.ask("MQCTL", hconn, STOP, None)
     mqi.ask("MQCB", hconn, DEREGISTER, None, hobj, None, None)
@@ -113,6 +120,38 @@ def test_a_suspended_connection_takes_calls_and_gets_nothing_until_it_is_resumed
     mqi.ask("MQCTL", hconn, RESUME, None)
     assert consumer.next()[3] == b"by callback"
     assert consumer.calls.empty()
+    mqi.disconnect(hconn)
+
+
+def test_a_program_is_called_once_where_no_message_came_in_its_interval_and_again_behind_the_next_message(
+    mqi, hconn, sender, q_name
+):
+    hobj, out, consumer = mqi.open(hconn, q_name, INPUT), mqi.open(sender, q_name, OUTPUT), Consumer()
+    register(mqi, hconn, hobj, consumer, interval=0)
+    mqi.ask("MQCTL", hconn, START, None)
+    assert consumer.next() == (EVENT, hobj, 2033, b"")
+    mqi.put(sender, out, b"one")
+    assert consumer.next() == (REMOVED, hobj, 0, b"one")
+    assert consumer.next() == (EVENT, hobj, 2033, b"")
+    assert consumer.calls.empty()
+    mqi.disconnect(hconn)
+
+
+def test_a_consumer_whose_get_fails_is_called_with_the_reason_and_suspended_until_it_is_resumed(
+    mqi, hconn, sender, q_name
+):
+    hobj, out, consumer = mqi.open(hconn, q_name, INPUT), mqi.open(sender, q_name, OUTPUT | SET), Consumer()
+    mqi.set(sender, out, {9: 1})
+    register(mqi, hconn, hobj, consumer)
+    mqi.ask("MQCTL", hconn, START, None)
+    assert consumer.next() == (EVENT, hobj, GET_INHIBITED, b"")
+    mqi.set(sender, out, {9: 0})
+    mqi.put(sender, out, b"one")
+    mqi.ask("MQCTL", hconn, SUSPEND, None)
+    assert consumer.calls.empty()
+    mqi.ask("MQCB", hconn, RESUME, None, hobj, None, None)
+    mqi.ask("MQCTL", hconn, RESUME, None)
+    assert consumer.next() == (REMOVED, hobj, 0, b"one")
     mqi.disconnect(hconn)
 
 

@@ -10,6 +10,12 @@
 #define FIRST_BUFFER 65536
 #define LONGEST_MESSAGE (104857600)
 
+int64_t monotonic_ms(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1000LL + at.tv_nsec / 1000000;
+}
+
 struct consumption *consumption_of(struct connection *c) {
     if (c->consumption != NULL) return c->consumption;
     struct consumption *made = calloc(1, sizeof *made);
@@ -64,7 +70,26 @@ static struct result fetch(struct connection *c, struct object *object, MQMD *md
     return get_message(c, object, md, gmo, wanted, all->buffer, length);
 }
 
-/* Gets a message for one consumer. Returns 1 when the program was called with it, 0 when there was none, -1 at an end. */
+/* Notes how a look for a message ended. Returns whether the program is to be called: for a message, once for none in the
+   consumer's interval, and for any other failure, which suspends the consumer. */
+static int is_to_be_told(struct consumer *one, struct result result) {
+    int64_t now = monotonic_ms();
+    if (result.comp_code != MQCC_FAILED) {
+        one->has_told_none = 0;
+        one->waits_since_ms = now;
+        return 1;
+    }
+    if (result.reason != MQRC_NO_MSG_AVAILABLE) {
+        one->suspended = 1;
+        return 1;
+    }
+    int64_t interval = one->gmo.Options & MQGMO_WAIT ? one->gmo.WaitInterval : 0;
+    if (one->has_told_none || interval < 0 || now - one->waits_since_ms < interval) return 0;
+    one->has_told_none = 1;
+    return 1;
+}
+
+/* Gets a message for one consumer. Returns 1 when there was one, 0 when there was none, -1 at the connection's end. */
 static int consume(struct connection *c, MQHOBJ hobj, int wait_ms) {
     struct result result;
     if (enter(c->hconn, &result) == NULL) return -1;
@@ -82,14 +107,11 @@ static int consume(struct connection *c, MQHOBJ hobj, int wait_ms) {
     result = fetch(c, object, &md, &gmo, most, &length);
     void *buffer = c->consumption->buffer;
     MQLONG room = c->consumption->room < most ? c->consumption->room : most;
+    int is_told = is_to_be_told(object->consumer, result);
     leave(c);
-    if (result.reason == MQRC_NO_MSG_AVAILABLE) return 0;
     if (result.comp_code == MQCC_FAILED) {
-        call_program(c, &cbd, MQCBCT_EVENT_CALL, hobj, result, NULL, NULL, NULL, 0, 0);
-        if (c->broken) return -1;
-        struct timespec pause = {0, WAIT_MS * 1000000L}; /* GET(DISABLED) may pass */
-        nanosleep(&pause, NULL);
-        return 0;
+        if (is_told) call_program(c, &cbd, MQCBCT_EVENT_CALL, hobj, result, NULL, NULL, NULL, 0, 0);
+        return c->broken ? -1 : 0;
     }
     int is_left = gmo.Options & (MQGMO_BROWSE_FIRST | MQGMO_BROWSE_NEXT | MQGMO_BROWSE_MSG_UNDER_CURSOR);
     is_left = is_left || result.reason == MQRC_TRUNCATED_MSG_FAILED;

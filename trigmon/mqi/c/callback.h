@@ -10,6 +10,8 @@ struct consumer {
     MQMD md;
     MQGMO gmo;
     int suspended;
+    int has_told_none;     /* of 2033, until a message comes */
+    int64_t waits_since_ms;
 };
 
 /* What MQCTL has started on a connection. */
@@ -28,6 +30,7 @@ struct consumption {
     MQLONG room;
 };
 
+int64_t monotonic_ms(void);
 struct consumption *consumption_of(struct connection *c);
 void call_program(struct connection *c, const MQCBD *cbd, MQLONG call_type, MQHOBJ hobj, struct result result, MQMD *md,
                   MQGMO *gmo, void *buffer, MQLONG length, MQLONG whole);

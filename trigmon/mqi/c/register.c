@@ -16,6 +16,7 @@ static MQLONG register_consumer(struct object *object, const MQCBD *cbd, const v
     struct consumer *made = calloc(1, sizeof *made);
     if (made == NULL) return MQRC_STORAGE_NOT_AVAILABLE;
     made->cbd = *cbd;
+    made->waits_since_ms = monotonic_ms();
     MQLONG reason = read_md(md, &made->md);
     if (reason == MQRC_NONE) reason = read_gmo(gmo, &made->gmo);
     if (reason == MQRC_NONE && made->gmo.Options & MQGMO_SET_SIGNAL) reason = MQRC_OPTIONS_ERROR;
