@@ -39,6 +39,7 @@ static const struct word words_of_qsg_disp[] = {{"q_mgr", 0}, {"copy", 1}, {"sha
 static const struct word words_of_appl_type[] = {{"unknown", -1}, {"no_context", 0}, {"cics", 1}, {"mvs", 2}, {"ims", 3}, {"unix", 6}, {"qmgr", 7}, {"os400", 8}, {"windows", 9}, {"windows_nt", 11}, {"nsk", 13}, {"notes_agent", 22}, {"user", 25}, {"java", 28}, {"wlm", 31}, {"spark", 65536}, {NULL, 0}};
 static const struct word words_of_expiry_interval[] = {{"off", 0}, {NULL, 0}};
 static const struct word words_of_platform[] = {{"unix", 3}, {NULL, 0}};
+static const struct word words_of_command_server_control[] = {{"q_mgr", 0}, {"manual", 2}, {NULL, 0}};
 static const struct word words_of_performance_event[] = {{"disabled", 0}, {"enabled", 1}, {NULL, 0}};
 static const struct word words_of_q_type[] = {{"local", 1}, {"model", 2}, {"alias", 3}, {"remote", 6}, {NULL, 0}};
 
@@ -83,6 +84,7 @@ static const struct attribute attributes[] = {
     {53, 0, "performance_event", 0, words_of_performance_event},
     {54, 0, "q_service_interval", 0, NULL},
     {63, 0, "qsg_disp", 0, words_of_qsg_disp},
+    {120, 0, "command_server_control", 0, words_of_command_server_control},
     {276, 0, "cap_expiry", 0, words_of_cap_expiry},
     {1115, 0, "authorities", 0, NULL},
     {2001, 256, "appl_id", 0, NULL},
