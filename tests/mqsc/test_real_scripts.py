@@ -120,6 +120,8 @@ def test_the_monitoring_words_of_a_queues_status_are_asked_for_by_one_word():
         "DISPLAY QMSTATUS LOGTYPE LOGPRIM CHKPTCNT",
         "DISPLAY CONN(*) TYPE(*) OBJNAME OBJTYPE CONNOPTS CMDSCOPE",
         "DISPLAY CONN(*) TYPE(ALL) ALL",
+        "DISPLAY NAMELIST(*) QSGDISP(LIVE) NAMES",
+        "DISPLAY NL(*) QSGDISP(COPY)",
     ],
 )
 def test_a_question_may_name_words_of_mqs_that_are_not_here(command: str):

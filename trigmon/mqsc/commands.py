@@ -214,7 +214,7 @@ def _display(reading: Reading, command: Command) -> Command:
         q_type = "" if q_type == "ALL" else q_type
     if reading.noun != "QMGR":
         where = read_where(reading, reading.noun, "")
-    if reading.noun in ("QUEUE", *keywords.QUEUES):
+    if reading.noun in ("QUEUE", *keywords.QUEUES, "NAMELIST"):
         where = _of_whom(reading, where)
     shows = _shown(reading, keywords.words_shown(reading.noun), where)
     call = Display(object_type=object_type, name=reading.name or "*")
