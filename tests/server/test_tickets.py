@@ -291,7 +291,7 @@ def test_connections_by_tickets_have_limits_of_their_own(site, driver):
     with ExitStack() as held:
         for _ in range(4):
             held.enter_context(task(site, ticket))
-        with pytest.raises(trigmon.MaxConnsLimitReached):
+        with pytest.raises(trigmon.MaxConnsLimitReached, match="the tasks by tickets of alice may have 4 connections"):
             held.enter_context(task(site, ticket))
         with trigmon.connect(site.address("alice")) as again:
             again.call(Ping())

@@ -39,6 +39,8 @@ OF_SINKS = [
     "PythonException: Traceback (most recent call last):\nOSError: [Errno 28] No space left on device: '/t/x'",
     "PythonException: Traceback (most recent call last):\nPermissionError: [Errno 13] Permission denied: '/t/x'",
     "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.NotAuthorized: MQRC_NOT_AUTHORIZED (2035)",
+    "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.MaxConnsLimitReached: MQRC_MAX_CONNS: ",
+    "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.QMgrStopping: MQRC_Q_MGR_STOPPING: QM1",
     "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.ConnectionBroken: MQRC_CONNECTION_BROKEN: ",
     "PythonException: Traceback (most recent call last):\ntrigmon.mq.errors.SslInitializationError: MQRC_SSL: ",
 ]

@@ -143,8 +143,9 @@ class Clients:
         about = f"{self.room} connections are open, and this queue manager lets no more in (server.max_connections)"
         share = self._shares.places(peer, self.room)
         if max(self._accepted[peer.share], self._inside[peer.share]) >= share:
-            who, key = (peer.user, "per_user") if peer.share != -1 else ("all who come over TCP together", "over_tcp")
-            about = f"{who} may have {share} connections of {self.room}, and has them (server.max_connections_{key})"
+            by_name = f"the tasks by tickets of {peer.user}" if peer.ticket else peer.user
+            who, key = (by_name, "per_user") if peer.share != -1 else ("all who come over TCP together", "over_tcp")
+            about = f"{who} may have {share} connections of {self.room}, which are taken (server.max_connections_{key})"
         return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
 
     # -- the greeting -------------------------------------------------------------------------------------

@@ -46,7 +46,8 @@ _NAMES = (
     *("PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"),
     *("ConnectionAbortedError", "EndpointConnectionError", "NoCredentialsError", "SinkError"),
     # The reader's, of a task that does not reach the queue manager or may not read there.
-    *("QMgrNotAvailable", "ConnectionBroken", "SslInitializationError", "NotAuthorized"),
+    *("QMgrNotAvailable", "ConnectionBroken", "SslInitializationError", "NotAuthorized", "MaxConnsLimitReached"),
+    *("QMgrStopping", "CfNotAvailable"),
 )
 _NAMED = re.compile(rf"(?:^|[\s.:$])(?:{'|'.join(map(re.escape, _NAMES))})(?:[:\s]|$)", re.MULTILINE)
 _IN_IO = re.compile(
