@@ -205,6 +205,19 @@ def test_a_browse_leaves_messages_where_they_are_and_locks_one(program, queue):
     assert program.data(hobj, UNDER_CURSOR) == b"two"
 
 
+def test_a_message_that_was_browsed_is_found_by_its_token(program, queue):
+    hobj = program.open(queue(), INPUT | OUTPUT | BROWSE)
+    for data in (b"one", b"two", b"three"):
+        program.put(hobj, data)
+    program.get(hobj, BROWSE_FIRST)
+    token = program.get(hobj, BROWSE_NEXT)[2]["MsgToken"]
+    by_token = {"MatchOptions": 0x20, "MsgToken": token}
+    assert program.data(hobj, gmo=by_token) == b"two"
+    assert reason_of(program.get, hobj, gmo=by_token) == 2033
+    assert reason_of(program.get, hobj, gmo={"MatchOptions": 0x20, "MsgToken": b"unknown".ljust(16)}) == 2033
+    assert program.data(hobj, gmo={"MatchOptions": 0x20}) == b"one"
+
+
 def test_a_message_that_is_too_long_stays_unless_it_may_be_cut(program, queue):
     hobj = program.open(queue(), INPUT | OUTPUT)
     program.put(hobj, b"0123456789")

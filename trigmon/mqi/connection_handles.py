@@ -15,6 +15,7 @@ from trigmon.mqi.properties import MessageHandle
 
 UNUSABLE = -1
 """``MQHC_UNUSABLE_HCONN``, ``MQHO_UNUSABLE_HOBJ`` and ``MQHM_UNUSABLE_HMSG``."""
+MOST_TOKENS = 4096
 UNASSOCIATED = -3
 """``MQHC_UNASSOCIATED_HCONN``: of a message handle that belongs to no connection."""
 
@@ -79,6 +80,8 @@ class Session:
         self.objects: dict[int, OpenObject] = {}
         self.async_puts = AsyncPuts()
         self.consumer_thread = 0
+        self._tokens: dict[bytes, tuple[bytes, bytes]] = {}
+        self._token_numbers = count(1)
         self._share = share
         self._owner = threading.get_ident()
         self._lock = threading.RLock()
@@ -100,6 +103,18 @@ class Session:
             yield self.connection
         finally:
             self._lock.release()
+
+    def token_for(self, msg_id: bytes, correl_id: bytes) -> bytes:
+        """Returns a token for a message that was got, by which this connection finds it again; the last 4096 count."""
+        token = bytes.fromhex(self.connection.client_id[:16]) + next(self._token_numbers).to_bytes(8, "little")
+        self._tokens[token] = (msg_id, correl_id)
+        if len(self._tokens) > MOST_TOKENS:
+            del self._tokens[next(iter(self._tokens))]
+        return token
+
+    def ids_of(self, token: bytes) -> tuple[bytes, bytes] | None:
+        """Returns message and correlation id of a token's message; None for a token that is not known any more."""
+        return self._tokens.get(token)
 
     def opened(self, hobj: int) -> OpenObject:
         """Returns an open object. Raises MqiError (2019)."""

@@ -227,7 +227,7 @@ def get_message(
             wait_interval_ms=number(gmo["WaitInterval"]) if wait_ms is None else wait_ms,
             max_length=max_length,
             unit=connection.unit if bits & _IN_UNIT else 0,
-            **_matched(md, gmo),
+            **_matched(session, md, gmo),
         )
         if number(gmo["MsgHandle"]):
             SESSIONS.message(number(gmo["MsgHandle"]))
@@ -247,14 +247,20 @@ def get_message(
     gmo["ResolvedQName"] = opened.resolved.encode()
     gmo["GroupStatus"], gmo["SegmentStatus"] = reply.group_status.encode(), reply.segment_status.encode()
     gmo["ReturnedLength"] = len(data)
+    gmo["MsgToken"] = session.token_for(descriptor.msg_id, descriptor.correl_id)
     return Got(data, md_of(descriptor, md["Version"]), MQGMO.pack(gmo), length, 1 if reason else 0, reason)
 
 
-def _matched(md: Values, gmo: Values) -> dict[str, Any]:
-    """Returns which message is wanted; an id of nulls matches every message."""
+def _matched(session: Session, md: Values, gmo: Values) -> dict[str, Any]:
+    """Returns which message is wanted: an id of nulls matches every message, and a token one that was got before."""
     match = number(gmo["MatchOptions"])
-    if match & _MATCH_MSG_TOKEN:
-        raise MqiError(Reason.MATCH_OPTIONS_ERROR, "messages are not found by their token")
+    token = raw(gmo["MsgToken"])
+    if match & _MATCH_MSG_TOKEN and token.strip(b"\0"):
+        ids = session.ids_of(token)
+        if ids is None:
+            raise NoMsgAvailable("the token is of another connection, or of a message of long ago")
+        return {"match": int(MatchOption.MSG_ID | MatchOption.CORREL_ID), "msg_id": ids[0], "correl_id": ids[1]}
+    match &= ~_MATCH_MSG_TOKEN
     for bit, name in _IDS_BY_BIT:
         if md[name] == NO_ID:
             match &= ~bit
