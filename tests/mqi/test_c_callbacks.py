@@ -165,3 +165,5 @@ def test_what_cannot_be_registered_is_refused_by_its_own_reason(mqi, hconn, q_na
     assert mqi.call("MQCB", hconn, 0, consumer.description(), hobj, md, gmo) == (2, 2488)
     assert mqi.call("MQCTL", hconn, START, Block("MQBO")) == (2, 2445)
     assert mqi.call("MQCTL", hconn, 7, None) == (2, 2488)
+    assert mqi.call("MQCTL", hconn, SUSPEND, None) == (2, 2534)
+    assert mqi.call("MQCTL", hconn, RESUME, None) == (2, 2534)

@@ -197,7 +197,7 @@ static MQLONG start(struct connection *c, MQPTR area) {
     MQHOBJ some[1];
     if (consumers(c, some, 1) < 1 && !all->has_events) return MQRC_NO_CALLBACKS_ACTIVE;
     pthread_mutex_lock(&all->lock);
-    MQLONG reason = all->is_running ? MQRC_OPERATION_ERROR : MQRC_NONE;
+    MQLONG reason = all->is_running ? MQRC_OPERATION_NOT_ALLOWED : MQRC_NONE;
     if (reason == MQRC_NONE) {
         all->buffer = malloc(FIRST_BUFFER);
         all->room = all->buffer ? FIRST_BUFFER : 0;
@@ -218,7 +218,7 @@ static MQLONG start(struct connection *c, MQPTR area) {
 }
 
 static MQLONG set_suspended(struct consumption *all, int suspended) {
-    if (all == NULL || !all->is_running) return MQRC_OPERATION_ERROR;
+    if (all == NULL || !all->is_running) return MQRC_OPERATION_NOT_ALLOWED;
     pthread_mutex_lock(&all->lock);
     int is_itself = pthread_equal(all->thread, pthread_self());
     __atomic_store_n(&all->is_suspended, suspended, __ATOMIC_RELEASE);
