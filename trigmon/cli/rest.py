@@ -22,7 +22,7 @@ from trigmon.cli.command import command, invocation
 @click.option("--certificate", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="Of this server.")
 @click.option("--key", type=click.Path(dir_okay=False, exists=True, path_type=Path), help="Of the certificate.")
 def rest(address: str, certificate: Path | None, key: Path | None) -> None:
-    """Serve messages over HTTPS until Ctrl-C, in the shape of MQ's REST interface: POST, GET, DELETE and the list.
+    """Serve messages and MQSC over HTTPS until Ctrl-C, in the shape of MQ's REST interface.
 
     Each request is made by an account of trigmon tls user, by basic authentication with its password, and may what the
     account may. So the queue manager needs its TLS listener, and --qmgr its TLS address or a name that the client's

@@ -6,15 +6,18 @@ import base64
 
 import pytest
 
-from trigmon.console.rest import rest_request
+from trigmon.console.rest import mqsc_action, rest_request
 from trigmon.console.rest.rest_request import RestError, Target
 from trigmon.mq.descriptors import MessageDescriptor
 
 
 def test_a_path_names_version_queue_manager_and_queue():
     queue = "/ibmmq/rest/v2/messaging/qmgr/QM%2F1/queue/A%2FB.%25/message"
-    assert rest_request.target(queue) == Target(2, "QM/1", "A/B.%", False)
-    assert rest_request.target("/ibmmq/rest/v3/messaging/qmgr/QM1/queue/Q/messagelist") == Target(3, "QM1", "Q", True)
+    assert rest_request.target(queue) == Target(2, "QM/1", "A/B.%", "message")
+    assert rest_request.target("/ibmmq/rest/v3/messaging/qmgr/QM1/queue/Q/messagelist") == Target(
+        3, "QM1", "Q", "messagelist"
+    )
+    assert rest_request.target("/ibmmq/rest/v1/admin/action/qmgr/QM1/mqsc") == Target(1, "QM1", "", "mqsc")
 
 
 @pytest.mark.parametrize(
@@ -106,3 +109,21 @@ def test_a_body_is_text_in_utf8(kind: str, status: int):
     with pytest.raises(RestError) as refused:
         rest_request.check_type({"content-type": kind})
     assert refused.value.status == status
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("", "[" * 100_000, "[]", '{"type": "runCommandJSON"}', '{"type": "runCommand"}'),
+        *(
+            '{"type": "runCommand", "parameters": {"command": 1}}',
+            '{"type": "runCommand", "parameters": {"command": " "}}',
+        ),
+        '{"type": "runCommand", "parameters": {"command": "PING QMGR\\nPING QMGR"}}',
+        '{"type": "runCommand", "parameters": {"command": "END"}}',
+    ],
+)
+def test_a_body_that_asks_for_no_command_is_400(body: str):
+    with pytest.raises(RestError) as refused:
+        mqsc_action.command_of(body)
+    assert refused.value.status == 400

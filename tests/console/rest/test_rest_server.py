@@ -188,6 +188,40 @@ def test_other_refusals_have_their_statuses_and_reasons(rest: Rest, one):
         assert opened.get(browse_first=True).backout_count == 0
 
 
+def test_an_mqsc_command_is_run_with_the_rights_of_its_user(rest: Rest, one):
+    def run(command: str, user: str = "alice"):
+        body = json.dumps({"type": "runCommand", "parameters": {"command": command}})
+        headers = CSRF | {"Content-Type": "application/json"}
+        status, _, text = rest.ask("POST", "/v2/admin/action/qmgr/QM1/mqsc", body, user=user, **headers)
+        assert status == 200
+        return json.loads(text)
+
+    with one.connect() as qm:
+        define(qm, "R.SHOWN.A", max_q_depth=7)
+        define(qm, "R.SHOWN.B")
+        qm.call(SetAuthority(name=str(record_name("queue", "R.SHOWN.**", "user", "alice")), add=["dsp", "inq"]))
+    assert run("DISPLAY QLOCAL(R.SHOWN.A) MAXDEPTH") == {
+        "commandResponse": [
+            {
+                "completionCode": 0,
+                "reasonCode": 0,
+                "text": [
+                    "AMQ8409I: Display Queue details.",
+                    "   QUEUE(R.SHOWN.A)                        TYPE(QLOCAL)",
+                    "   MAXDEPTH(7)",
+                ],
+            }
+        ],
+        "overallCompletionCode": 0,
+        "overallReasonCode": 0,
+    }
+    refused = run("DELETE QLOCAL(R.SHOWN.A)")
+    assert (refused["overallCompletionCode"], refused["overallReasonCode"]) == (2, 3008)
+    assert refused["commandResponse"][0]["text"][0] == "AMQ8135E: Not authorized."
+    assert run("DEFN QL(X)")["commandResponse"][0]["text"][0].startswith("AMQ8405I")
+    assert rest.ask("GET", "/v2/admin/action/qmgr/QM1/mqsc")[0] == 405
+
+
 def test_a_put_by_rest_starts_the_program_of_a_first_queue(rest: Rest, one, tmp_path: Path):
     seen = tmp_path / "seen"
     script = (

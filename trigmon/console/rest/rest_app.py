@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from trigmon.client.connection import Connection
 from trigmon.console.error_text import sentence
-from trigmon.console.rest import rest_messages, rest_request
+from trigmon.console.rest import mqsc_action, rest_messages, rest_request
 from trigmon.console.rest.rest_request import RestError, Target
 from trigmon.console.rest.user_connections import UserConnections
 from trigmon.console.web.web_connections import KNOWN
@@ -102,10 +102,10 @@ def rest_app(address: str, q_mgr_name: str) -> Starlette:
 async def _answered(request: Request, gateway: Gateway) -> Response:
     """Answers a request; its body is read when its user is known. Raises RestError."""
     target = rest_request.target(request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0])
+    if request.method not in (allowed := rest_request.METHODS[target.kind]):
+        raise RestError(405, f"{request.method} is no method of this resource", f"Send {' or '.join(allowed)}")
     if request.method not in ("GET", "HEAD"):
         rest_request.check_change(request.headers)
-        if target.is_list:
-            raise RestError(405, "A list of messages is only read", "Send GET")
     user, password = await gateway.let_in(request)
     if target.q_mgr_name != gateway.q_mgr_name:
         action = f"It is {gateway.q_mgr_name}"
@@ -115,6 +115,10 @@ async def _answered(request: Request, gateway: Gateway) -> Response:
 
 async def _work(request: Request, target: Target) -> Callable[[Connection], Response]:
     """Returns what is done with a connection. Raises RestError."""
+    if target.kind == "mqsc":
+        rest_request.check_type(request.headers)
+        command = mqsc_action.command_of(await _body(request))
+        return lambda qm: JSONResponse(mqsc_action.answer(qm, command))
     if request.method == "POST":
         rest_request.check_type(request.headers)
         words = rest_request.put_words(target.version, request.headers)
@@ -125,7 +129,7 @@ async def _work(request: Request, target: Target) -> Callable[[Connection], Resp
             return Response(status_code=201, headers=_headers(target, {"messageId": msg_id}))
 
         return put
-    if target.is_list:
+    if target.kind == "messagelist":
         most = rest_request.limit(request.query_params)
 
         def listed(qm: Connection) -> Response:

@@ -1,6 +1,7 @@
-"""What a request of MQ's REST interface for messages says, and the headers and errors of its answers.
+"""What a request of MQ's REST interface says, and the headers and errors of its answers.
 
-Source: the manual's pages of ``/messaging/qmgr/{qmgrName}/queue/{queueName}/message`` and ``.../messagelist``.
+Source: the manual's pages of ``/messaging/qmgr/{qmgrName}/queue/{queueName}/message``, of ``.../messagelist`` and of
+``/admin/action/qmgr/{qmgrName}/mqsc``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from trigmon.mq.errors import MQError
 from trigmon.mq.names import is_object_name
 
 _PATH = re.compile(r"/ibmmq/rest/v([123])/messaging/qmgr/([^/]+)/queue/([^/]+)/(message|messagelist)\Z")
+_ACTION_PATH = re.compile(r"/ibmmq/rest/v([123])/admin/action/qmgr/([^/]+)/mqsc\Z")
+METHODS = {"message": ("GET", "HEAD", "POST", "DELETE"), "messagelist": ("GET", "HEAD"), "mqsc": ("POST",)}
+"""The methods of each kind of resource."""
 _TYPES = ("text/plain", "text/html", "text/xml", "application/json", "application/xml")
 _PREFIX = "ibm-mq-md-"
 CSRF = "ibm-mq-rest-csrf-token"
@@ -32,12 +36,12 @@ _STATUS_OF = {
 
 
 class Target(NamedTuple):
-    """The queue that a path names, and whether it is about one message or the list."""
+    """What a path names: a queue's message or its list, or MQSC commands; ``kind`` is one of METHODS."""
 
     version: int
     q_mgr_name: str
     q_name: str
-    is_list: bool
+    kind: str
 
 
 class RestError(Exception):
@@ -68,10 +72,12 @@ def refused(error: MQError, remedy: str) -> RestError:
 
 def target(path: str) -> Target:
     """Returns what a path means, before its percent signs are read. Raises RestError."""
+    if (action := _ACTION_PATH.match(path)) is not None:
+        return Target(int(action[1]), unquote(action[2]), "", "mqsc")
     found = _PATH.match(path)
     if found is None:
-        raise RestError(404, f"There is no resource {path}", "See the paths of messaging in trigmon's documentation")
-    return Target(int(found[1]), unquote(found[2]), unquote(found[3]), found[4] == "messagelist")
+        raise RestError(404, f"There is no resource {path}", "See the paths in trigmon's documentation")
+    return Target(int(found[1]), unquote(found[2]), unquote(found[3]), found[4])
 
 
 def account(headers: Mapping[str, str]) -> tuple[str, str]:
