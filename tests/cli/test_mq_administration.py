@@ -108,6 +108,15 @@ def test_a_wrong_command_line_ends_with_mqs_status(mq: MqPrograms, status: int, 
     assert (refused.returncode, refused.stdout) == (status, "")
 
 
+def test_a_namelist_has_rights_and_stands_in_a_dump(mq: MqPrograms):
+    assert mq("runmqsc", "QM1", stdin="DEF NAMELIST(D.LIST) NAMES(D.ONE,D.TWO)\n").returncode == 0
+    dumped = mq.lines("dmpmqcfg", "-m", "QM1", "-t", "nl", "-n", "D.LIST", "-o", "1line")[7:]
+    assert dumped == ["DEFINE NAMELIST('D.LIST') NAMES('D.ONE','D.TWO') REPLACE"]
+    assert mq.lines("dspmqaut", "-m", "QM1", "-t", "nl", "-n", "D.LIST", "-g", "etl") == [
+        "Entity etl has the following authorizations for object D.LIST:"
+    ]
+
+
 def test_a_topic_is_named_and_skipped(mq: MqPrograms):
     done = mq("setmqaut", "-m", "QM1", "-t", "topic", "-n", "T", "-g", "etl", "+pub")
     assert (done.returncode, "skipped: SET AUTHREC OBJTYPE(TOPIC)" in done.stderr) == (0, True)

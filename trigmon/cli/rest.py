@@ -28,6 +28,9 @@ def rest(address: str, certificate: Path | None, key: Path | None) -> None:
     account may. So the queue manager needs its TLS listener, and --qmgr its TLS address or a name that the client's
     file has. Without --certificate it is HTTP, on a loopback address alone. Needs the extra web.
     """
+    from trigmon.keeper.private_memory import keep_memory_private
+
+    keep_memory_private()
     try:
         from trigmon.console.rest.rest_server import serve
     except ModuleNotFoundError as error:

@@ -70,8 +70,10 @@ def one(site: Site, tmp_path_factory):
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
         made = make(settings=site.settings, with_monitor=True)
         with made.connect() as qm:
-            for name in ("R.ONE", "R.TWO", "R/%.ODD"):
+            for name in ("R.ONE", "R.TWO", "R.ALICE", "R/%.ODD"):
                 define(qm, name)
+            for profile, rights in (("**", ["put", "get", "browse"]), ("R.SHOWN.**", ["dsp", "inq"])):
+                qm.call(SetAuthority(name=str(record_name("queue", profile, "user", "alice")), add=rights))
         yield made
 
 
@@ -154,14 +156,11 @@ def test_a_known_user_is_asked_for_the_password_once_a_minute(rest: Rest, one):
     assert len(after - before) <= 1  # the minute may have ended in between
 
 
-def test_who_has_not_proved_a_user_gets_401_and_what_is_not_allowed_403(rest: Rest, one):
+def test_who_has_not_proved_a_user_gets_401_and_what_is_not_allowed_403(rest: Rest):
     status, found, body = rest.ask("GET", queue("R.ONE"), user="eve")
     assert (status, found["WWW-Authenticate"]) == (401, 'Basic realm="trigmon"')
     (error,) = json.loads(body)["error"]
     assert (error["type"], error["msgId"]) == ("rest", "MQWB0104E")
-    with one.connect() as qm:
-        define(qm, "R.ALICE")
-        qm.call(SetAuthority(name=str(record_name("queue", "R.**", "user", "alice")), add=["put", "get", "browse"]))
     status, _, body = rest.ask("POST", queue("R.ALICE"), "x", user="bob", **TEXT)
     assert (status, json.loads(body)["error"][0]["reasonCode"]) == (403, 2035)
     assert rest.ask("POST", queue("R.ALICE"), "x", **TEXT)[0] == 201
@@ -199,7 +198,6 @@ def test_an_mqsc_command_is_run_with_the_rights_of_its_user(rest: Rest, one):
     with one.connect() as qm:
         define(qm, "R.SHOWN.A", max_q_depth=7)
         define(qm, "R.SHOWN.B")
-        qm.call(SetAuthority(name=str(record_name("queue", "R.SHOWN.**", "user", "alice")), add=["dsp", "inq"]))
     assert run("DISPLAY QLOCAL(R.SHOWN.A) MAXDEPTH") == {
         "commandResponse": [
             {

@@ -80,6 +80,6 @@ def _of_group(qm: Connection, asked: Asked, group: str) -> Right:
 def _check_object(qm: Connection, asked: Asked) -> None:
     from trigmon.cli.objects import rows
 
-    kind = {"QUEUE": "queue", "PROCESS": "PROCESS"}.get(asked.of_type)
-    if kind and all(row["name"] != asked.profile for row in rows(qm, kind, asked.profile)):
+    kind = "queue" if asked.of_type == "QUEUE" else asked.of_type
+    if kind != "QMGR" and all(row["name"] != asked.profile for row in rows(qm, kind, asked.profile)):
         raise UnknownObjectName(f"{asked.of_type}({asked.profile})")

@@ -9,6 +9,7 @@ import click
 
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
+from trigmon.mq.rights import OBJECT_TYPES
 
 DONE, FAILED, INVALID_ARGUMENTS, NOT_AVAILABLE, NAME_ERROR = 0, 71, 36, 40, 72
 UNKNOWN_OBJECT, UNEXPECTED_NAME, NO_NAME, NO_TYPE, BAD_TYPE, NO_ENTITY = 133, 145, 146, 147, 148, 149
@@ -29,7 +30,7 @@ TYPES = {
     **dict.fromkeys(("topic", "top"), "TOPIC"),
 }
 """MQSC's OBJTYPE by the value of ``-t``."""
-HERE = ("QUEUE", "PROCESS", "QMGR")
+HERE = frozenset(kind.upper() for kind in OBJECT_TYPES)
 _LETTERS = "mntspg"
 
 
