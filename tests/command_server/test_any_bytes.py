@@ -172,3 +172,13 @@ def test_a_command_of_one_turn_is_there_still_or_is_done_and_answered():
         assert left is not None
         assert (is_done, left.depth, left.uncommitted_gets) == (bool(turns), 1 - turns, 0)
         assert len(queues.replies()) == turns
+
+
+def test_a_turn_performs_sixteen_commands_at_most_so_that_no_call_waits_long():
+    queues = Queues()
+    for _ in range(40):
+        queues.put(command(40))
+    queues.manager.housekeeping.scan()
+    assert 0 < len(queues.replies()) <= 16
+    queues.serve()
+    assert len(queues.replies()) >= 24

@@ -19,6 +19,7 @@ from trigmon.cli.main import cli
 from trigmon.mq.calls import CancelRun, ChangeRun, Pause, Pauses, RecordRun, Resume, RetryRun, Runs
 from trigmon.server import peer_identity as by_system
 from trigmon.server.peer_identity import Authority
+from trigmon.tls.accounts import Account
 
 
 def test_a_user_that_is_not_in_the_sockets_group_does_not_come_in(passable):
@@ -201,3 +202,10 @@ def test_nobody_is_asked_about_root_and_the_daemons_own_user(monkeypatch):
     for uid in {0, os.geteuid()}:
         peer = authority.known(authority.credentials(Accepted(uid)))
         assert (peer.administrator, peer.monitor, peer.setter) == (True, True, True)
+
+
+def test_the_name_of_root_alone_makes_no_administrator_where_an_account_of_tls_has_it():
+    authority = Authority([], has_accounts=True)
+    assert authority.known_user("root", ()).is_administrator
+    authority.accounts = lambda: {"root": Account("root")}
+    assert not authority.known_user("root", ()).is_administrator

@@ -33,6 +33,8 @@ from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.port import StoreBroken
 
+COMMAND_COSTS: Final = 16
+"""A command takes as long as so many replies: sixteen of them at most are performed in a turn."""
 _TAKE: Final = (GetOption.SYNCPOINT | GetOption.NO_WAIT).value
 _LONGEST_KNOWN_USER: Final = 12
 """UserIdentifier has twelve characters: of a name that fills it, the rest is not known."""
@@ -51,18 +53,22 @@ class CommandServer:
         self._running: Iterator[None] | None = None
 
     def serve(self) -> list[Answer]:
-        """Performs commands in one turn, as many as fit in a slice, and returns what may now be answered."""
+        """Performs commands in one turn, as many as fit into a slice, and returns what may now be answered."""
         self._commands.is_due = False
         session = self._session = self._session or self._manager.connect(ITSELF)
         # The call behind the work has the manager wake what waits for the replies.
         return self._manager.turn([(session, 0, Ping())], self._work)
 
     def _work(self) -> None:
-        for _ in range(SLICE):
-            self._running = self._running or self._next()
+        room = SLICE
+        while room > 0:
+            if self._running is None:
+                room -= COMMAND_COSTS
+                self._running = self._next()
             if self._running is None:
                 self._rest()
                 return
+            room -= 1
             if next(self._running, self) is self:
                 self._running = None
         self._commands.is_due = True
