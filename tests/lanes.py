@@ -117,6 +117,7 @@ USED_BY_FILE = {
     "tests/project/test_install.py": "systemd",
     "tests/project/test_install.py::test_the_documentation": "nothing",
     "tests/project/test_put_path.py": "process",
+    "tests/project/test_taken_over_program.py": "systemd",
     "tests/project/test_units.py::test_a_unit_is_exposed": "systemd",
     "tests/project/test_units.py::test_systemd_finds": "systemd",
     "tests/project/test_without_extras.py": "process",

@@ -64,9 +64,9 @@ def test_a_start_may_take_as_long_as_the_repair_of_a_store_does(name):
     ("name", "drop_in", "most"),
     [
         ("trigmon@.service", "", 1.5),
-        ("trigmon-monitor@.service", "", 3.5),
-        ("trigmon-monitor@.service", "trigmon-monitor-runas.conf", 4.5),
-        ("trigmon-monitor@.service", "trigmon-monitor-root.conf", 4.5),
+        ("trigmon-monitor@.service", "", 2.5),
+        ("trigmon-monitor@.service", "trigmon-monitor-runas.conf", 3.0),
+        ("trigmon-monitor@.service", "trigmon-monitor-root.conf", 3.0),
     ],
 )
 def test_a_unit_is_exposed_no_more_than_it_must_be(installed, name, drop_in, most):
