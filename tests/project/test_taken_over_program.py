@@ -60,7 +60,7 @@ tries = {
     "write /usr": lambda: open("/usr/bin/planted", "w"),
     "write its own unit": lambda: open("/etc/systemd/system/trigmon-monitor@.service", "a"),
     "write the program that it is": lambda: open(__file__, "a"),
-    "write /home": lambda: open("/home/alice/planted", "w"),
+    "write /home": lambda: open("/home/planted", "w"),
     "write /proc/sys": lambda: open("/proc/sys/kernel/core_pattern", "w"),
     "write /sys": lambda: open("/sys/kernel/uevent_helper", "w"),
     "make a cgroup": lambda: os.mkdir("/sys/fs/cgroup/planted"),

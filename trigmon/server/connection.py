@@ -231,6 +231,9 @@ class Connection(asyncio.BufferedProtocol):
         """Answers its hello. What it has sent behind that can be performed now."""
         if isinstance(greeting, Refused):
             self.end(codec.encode_welcome(greeting))
+            if self.tls is not None:
+                # The end of TLS waits for the client's half: who is refused would hold a place by sending none.
+                self._transport.abort()
             return
         self._reader.limit = self._next_got = greeting.frame_limit
         self._transport.write(codec.encode_welcome(greeting))

@@ -1,0 +1,64 @@
+"""One user's connections by TLS, as many as that user can make, keep nobody out: not by TLS, TCP or the socket."""
+
+import contextlib
+import socket
+
+import pytest
+
+import trigmon
+from tests.daemons import define
+from tests.tls.authorities import Site
+from trigmon.client.transport import open_tcp
+from trigmon.mq.calls import Disconnect
+from trigmon.mq.replies import Refused
+from trigmon.server.connection_limits import UNGREETED
+from trigmon.tls.accounts import Account
+from trigmon.tls.contexts import client_context
+from trigmon.wire.codec import PROTOCOL_VERSION, Hello, decode_welcome, encode_hello, encode_request
+from trigmon.wire.frames import FrameReader
+
+EVERY = 20
+
+
+@pytest.fixture
+def site(tmp_path):
+    made = Site(tmp_path / "tls")
+    for name in ("alice", "bob"):
+        made.client(name)
+    made.let_in(*[Account(name, certificates=(f"CN={name}",)) for name in ("alice", "bob")])
+    return made
+
+
+def greeting(link):
+    """The welcome or the refusal that comes on a link."""
+    reader = FrameReader()
+    while not (bodies := list(reader.feed(link.recv(4096)))):
+        pass
+    return decode_welcome(bytes(bodies[0]))
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize(("places", "count"), [(100, 240), pytest.param(300, 1000, marks=pytest.mark.slow)])
+def test_all_others_come_in_beside_a_user_who_takes_every_place_there_is(daemon, site, places, count, leaves):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        tcp = "{}:{}".format(*free.getsockname())
+    one = daemon(settings={**site.settings, "server.max_connections": places, "server.tcp": tcp})
+    with one.connect() as qm:
+        define(qm, "Q", max_q_depth=999_999)
+    files = [site.directory / f"{name}" for name in ("authority.crt", "alice.crt", "alice.key")]
+    context = client_context(*files)
+    refused = 0
+    with contextlib.ExitStack() as held:
+        for number in range(count):
+            plain = open_tcp("localhost", site.port, 20)
+            link = held.enter_context(context.wrap_socket(plain, server_hostname="localhost"))
+            link.sendall(encode_hello(Hello(protocol=PROTOCOL_VERSION, client_id=f"alice-{number}")))
+            refused += isinstance(greeting(link), Refused)
+            if leaves:  # and never closes its half
+                with contextlib.suppress(OSError):
+                    link.sendall(encode_request(1, Disconnect()))
+            if number % EVERY == 0:
+                for address in (site.address("bob"), f"tcp://{tcp}", one.address):
+                    with trigmon.connect(address, run_id="") as qm:
+                        qm.put("Q", b"x")
+        assert refused >= count - places // 2 - UNGREETED
