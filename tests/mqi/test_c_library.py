@@ -149,6 +149,19 @@ def test_asynchronous_puts_are_counted_and_the_first_failure_is_named(mqi, hconn
     assert mqi.call("MQSTAT", hconn, 7, status) == (2, 2430)
 
 
+@pytest.mark.parametrize(("call", "answer"), [("MQCMIT", (2, 2003)), ("MQDISC", (1, 2003))])
+def test_a_unit_of_work_with_an_asynchronous_put_that_failed_is_backed_out(mqi, q_name, call, answer):
+    one, other = mqi.shared(), mqi.shared()
+    hobj, again = mqi.open(one, q_name, ALL), mqi.open(other, q_name, ALL)
+    mqi.put(one, hobj, b"one", 0x10000 | SYNCPOINT)
+    mqi.set(one, hobj, {10: 1})
+    mqi.put(one, hobj, b"inhibited", 0x10000 | SYNCPOINT)
+    assert mqi.call(call, ctypes.byref(ctypes.c_int32(one)) if call == "MQDISC" else one) == answer
+    mqi.call("MQDISC", ctypes.byref(ctypes.c_int32(one)))
+    assert refused(mqi.get, other, again) == (2, 2033)
+    mqi.disconnect(other)
+
+
 def test_what_is_no_structure_or_no_handle_is_refused_by_its_own_reason(mqi, hconn, q_name):
     hobj = mqi.open(hconn, q_name, ALL)
     md, pmo, od = Block("MQMD"), Block("MQPMO"), Block("MQOD", ObjectName=q_name)

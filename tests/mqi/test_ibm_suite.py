@@ -1,4 +1,4 @@
-"""IBM's own suite of the package ``ibmmq``, fetched for the run, on the functions of trigmon.mqi."""
+"""IBM's own suite of the package ``ibmmq``, fetched for the run, on trigmon.mqi and on the C library."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ PASS_AT_LEAST = 86
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ibmmq") is None, reason="ibmmq has no wheel for this machine")
-def test_it_passes_but_for_what_is_not_here(tmp_path):
+@pytest.mark.parametrize("on", ["trigmon.mqi", "the C library"])
+def test_it_passes_but_for_what_is_not_here(tmp_path, on, request):
+    library = request.getfixturevalue("library_directory") if on == "the C library" else None
     try:
         suite = fetched(tmp_path)
     except subprocess.CalledProcessError:
         pytest.skip("the index does not give the source of ibmmq")
-    counts, printed = run(suite)
+    counts, printed = run(suite, library)
     assert all(counts[file]["passed"] for file in MUST_PASS), printed
     assert {file: counts[file]["failed"] + counts[file]["error"] for file in MUST_PASS} == dict.fromkeys(MUST_PASS, 0)
     assert sum(counts.values(), collections.Counter())["passed"] >= PASS_AT_LEAST, printed

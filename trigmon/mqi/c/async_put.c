@@ -5,8 +5,9 @@
 #include "internal.h"
 
 /* Notes how a put ended. The first failure is kept, before that the first warning. */
-static void note_put(struct connection *connection, struct result result, const char *q_name) {
+static void note_put(struct connection *connection, struct result result, const char *q_name, int is_unit) {
     struct put_status *status = &connection->status;
+    if (is_unit && result.comp_code == MQCC_FAILED) connection->unit_failed = 1;
     if (result.comp_code == MQCC_OK) {
         status->successes++;
         return;
@@ -26,18 +27,21 @@ void hear_puts(struct connection *connection, int all_but) {
     while (connection->unanswered_count > all_but) {
         struct reply reply;
         char q_name[NAME_LENGTH + 1];
-        strcpy(q_name, connection->unanswered[0]);
+        strcpy(q_name, connection->unanswered[0].q_name);
+        int is_unit = connection->unanswered[0].is_unit;
         connection->unanswered_count--;
-        memmove(connection->unanswered[0], connection->unanswered[1],
+        memmove(&connection->unanswered[0], &connection->unanswered[1],
                 (size_t)connection->unanswered_count * sizeof connection->unanswered[0]);
-        note_put(connection, receive_reply(connection, &reply), q_name);
+        note_put(connection, receive_reply(connection, &reply), q_name, is_unit);
     }
 }
 
 /* Notes a put that was sent and is not answered yet; ``q_name`` has at most 48 bytes. */
-void defer_put(struct connection *connection, const char *q_name) {
+void defer_put(struct connection *connection, const char *q_name, int is_unit) {
     hear_puts(connection, MOST_ASYNC_PUTS - 1);
-    strcpy(connection->unanswered[connection->unanswered_count++], q_name);
+    struct unanswered_put *put = &connection->unanswered[connection->unanswered_count++];
+    strcpy(put->q_name, q_name);
+    put->is_unit = is_unit;
 }
 
 static void fill_status(MQSTS *given, const struct put_status *status, const char *q_mgr) {

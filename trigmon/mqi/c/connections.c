@@ -288,10 +288,12 @@ void MQDISC(PMQHCONN Hconn, PMQLONG CompCode, PMQLONG Reason) {
     struct connection *connection = enter(*Hconn, &result);
     if (connection != NULL) {
         struct reply reply;
+        hear_puts(connection, 0);
+        struct result of_unit = connection->unit_failed ? commit(connection) : (struct result){MQCC_OK, MQRC_NONE};
         begin_call(connection, "disconnect", 1);
         write_int(&connection->out, connection->in_unit ? connection->unit : 0);
         result = exchange(connection, &reply);
-        if (connection->status.failures > 0 && result.comp_code == MQCC_OK) result = warned(connection->status.reason);
+        if (result.comp_code == MQCC_OK && of_unit.reason) result = warned(of_unit.reason);
         connection->ended = 1;
         break_link(connection, MQRC_HCONN_ERROR);
         leave(connection);

@@ -34,6 +34,12 @@ struct put_status {
     char q_name[NAME_LENGTH + 1];
 };
 
+/* An asynchronous put whose reply was not read yet. */
+struct unanswered_put {
+    char q_name[NAME_LENGTH + 1];
+    int is_unit;
+};
+
 struct message_token {
     uint64_t number;
     uint8_t msg_id[24];
@@ -55,6 +61,7 @@ struct connection {
     int64_t unit;
     int in_unit;
     int marked;
+    int unit_failed; /* an asynchronous put of the unit of work failed: it cannot be committed */
     uint32_t frame_limit;
     char name[NAME_LENGTH + 1];  /* the queue manager's */
     char asked[NAME_LENGTH + 1]; /* the name that MQCONN was given */
@@ -65,7 +72,7 @@ struct connection {
     struct object *objects;
     MQHOBJ last_hobj;
     struct put_status status;
-    char unanswered[MOST_ASYNC_PUTS + 1][NAME_LENGTH + 1]; /* the queue of each asynchronous put */
+    struct unanswered_put unanswered[MOST_ASYNC_PUTS + 1];
     int unanswered_count;
     struct message_token *tokens;
     uint64_t last_token;
@@ -131,7 +138,10 @@ void date_and_time(int64_t ms, char *date, char *time);
 
 /* async_put.c */
 void hear_puts(struct connection *connection, int all_but);
-void defer_put(struct connection *connection, const char *q_name);
+void defer_put(struct connection *connection, const char *q_name, int is_unit);
+
+/* units.c */
+struct result commit(struct connection *connection);
 
 /* get.c */
 struct got {

@@ -157,7 +157,7 @@ static struct result put_message(struct connection *connection, struct putting *
     if (put->pmo.Options & MQPMO_ASYNC_RESPONSE) {
         struct result result = send_call(connection);
         if (result.comp_code == MQCC_FAILED) return result;
-        defer_put(connection, object ? object->q_name : q_name);
+        defer_put(connection, object ? object->q_name : q_name, put->pmo.Options & MQPMO_SYNCPOINT);
         tell(connection, put, md, pmo, object ? object->q_name : q_name);
         return result;
     }

@@ -12,15 +12,24 @@ static struct result end_unit(struct connection *connection, const char *call, i
     /* A marked message is not backed out with its unit: it belongs to the next one. */
     connection->in_unit = is_backout && connection->marked;
     connection->marked = 0;
+    connection->unit_failed = 0;
     connection->unit++;
     return result;
+}
+
+/* Commits; a unit of work with an asynchronous put that failed is backed out instead (2003). */
+struct result commit(struct connection *connection) {
+    hear_puts(connection, 0);
+    if (!connection->unit_failed) return end_unit(connection, "commit", 0);
+    struct result result = end_unit(connection, "backout", 1);
+    return result.comp_code == MQCC_FAILED ? result : failed(MQRC_BACKED_OUT);
 }
 
 void MQCMIT(MQHCONN Hconn, PMQLONG CompCode, PMQLONG Reason) {
     struct result result;
     struct connection *connection = enter(Hconn, &result);
     if (connection != NULL) {
-        result = end_unit(connection, "commit", 0);
+        result = commit(connection);
         leave(connection);
     }
     answer(result, CompCode, Reason);
