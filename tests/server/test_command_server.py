@@ -5,7 +5,8 @@ import contextlib
 import pytest
 
 from tests.command_server.commands import command, integer, integers, read_reply, text
-from tests.daemons import Daemon
+from tests.daemons import Daemon, define
+from tests.strangers import as_nobody
 from trigmon.mq.calls import Define, Display
 from trigmon.mq.errors import MQError
 
@@ -61,3 +62,22 @@ def test_a_daemon_that_is_killed_again_and_again_performs_each_command_and_answe
         answers = [read_reply(replies.get(wait_interval_ms=20_000).data) for _ in range(len(sent) + 1)]
         assert [each.comp_code for each in answers] == [0] * (len(sent) + 1)
         assert {row["name"] for row in link.call(Display(object_type="queue", name="KILLED.*")).rows} == set(sent)
+
+
+def test_a_command_of_another_user_of_the_machine_has_the_rights_of_that_user(passable):
+    one = passable(settings={"server.socket_mode": "0666"})
+    with one.connect() as link:
+        define(link, "R")
+
+    def work():
+        with one.connect() as link:
+            put(link, command(11, text(2016, "MINE"), integer(20, 1)))
+            put(link, command(13, text(2016, "R"), integers(1002, 15)))
+            with link.open("R", "input_shared") as replies:
+                return [replies.get(wait_interval_ms=20_000).data for _ in range(2)]
+
+    refused, shown = map(read_reply, as_nobody(work))
+    assert (refused.comp_code, refused.reason) == (2, 2035)
+    assert shown.values[2016] == "R"
+    (denial,) = one.events("not authorized")
+    assert (denial["user"], denial["call"], denial["application"]) == ("nobody", "Define", "trigmon command server")
