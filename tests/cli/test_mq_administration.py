@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.mq_programs import MqPrograms
+from trigmon.mq.compatibility import COMMAND_LEVEL
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +21,15 @@ def mq(shared_daemon, tmp_path_factory) -> MqPrograms:
 
 def test_dmpmqcfg_writes_a_script_that_another_queue_manager_loads(mq: MqPrograms, daemon):
     told = mq.lines("dmpmqcfg", "-m", "QM1", "-a")
-    assert told[0] == told[6] == "*" * 79
+    assert told[0] == told[7] == "*" * 79
     assert told[1].startswith("* Script generated on 20")
-    assert told[3:6] == [
+    assert told[3:7] == [
         "* Queue manager name: QM1",
         "* Queue manager platform: UNIX",
+        f"* Queue manager command level: ({COMMAND_LEVEL}/{COMMAND_LEVEL})",
         "* Command issued: dmpmqcfg -m QM1 -a",
     ]
-    assert told[7] == "ALTER QMGR +"
+    assert told[8] == "ALTER QMGR +"
     assert "DEFINE QLOCAL('SYSTEM.DEFAULT.LOCAL.QUEUE') +" in told
     other = MqPrograms(daemon("QM2"), mq.directory)
     assert other("runmqsc", "QM2", stdin="\n".join(told)).returncode == 0
@@ -36,17 +38,17 @@ def test_dmpmqcfg_writes_a_script_that_another_queue_manager_loads(mq: MqProgram
 
 
 def test_dmpmqcfg_without_a_writes_what_differs_and_chooses_by_name_and_type(mq: MqPrograms):
-    assert mq.lines("dmpmqcfg", "-m", "QM1", "-n", "D.*", "-t", "queue", "-o", "1line")[7:] == [
+    assert mq.lines("dmpmqcfg", "-m", "QM1", "-n", "D.*", "-t", "queue", "-o", "1line")[8:] == [
         "DEFINE QLOCAL('D.ONE') DESCR('it''s one') MAXDEPTH(7) REPLACE",
         "DEFINE QLOCAL('D.TWO') REPLACE",
     ]
-    assert mq.lines("dmpmqcfg", "-m", "QM1", "-n", "D.*", "-x", "object", "-t", "prcs")[7:] == [
+    assert mq.lines("dmpmqcfg", "-m", "QM1", "-n", "D.*", "-x", "object", "-t", "prcs")[8:] == [
         "DEFINE PROCESS('D.PROC') +",
         "   APPLICID('/bin/true') +",
         "   REPLACE",
     ]
-    assert mq.lines("dmpmqcfg", "-m", "QM1", "-x", "chlauth")[7:] == []
-    assert mq.lines("dmpmqcfg", "-m", "QM1", "-t", "channel")[7:] == []
+    assert mq.lines("dmpmqcfg", "-m", "QM1", "-x", "chlauth")[8:] == []
+    assert mq.lines("dmpmqcfg", "-m", "QM1", "-t", "channel")[8:] == []
 
 
 def test_dmpmqcfg_refuses_what_it_has_not_and_a_queue_manager_that_is_not_there(mq: MqPrograms):
@@ -79,7 +81,7 @@ def test_setmqaut_gives_and_takes_rights_from_the_left_and_dspmqaut_shows_them(d
         "Entity etl has the following authorizations for object QM3:",
         "\tinq",
     ]
-    assert one.lines("dmpmqcfg", "-m", "QM3", "-o", "setmqaut")[7:] == [
+    assert one.lines("dmpmqcfg", "-m", "QM3", "-o", "setmqaut")[8:] == [
         "setmqaut -m QM3 -t qmgr -g 'etl' +inq",
         "setmqaut -m QM3 -n 'A.**' -t queue -g 'etl' +put +get",
         "setmqaut -m QM3 -n 'A.**' -t queue -p 'alice' +put +get",
@@ -110,7 +112,7 @@ def test_a_wrong_command_line_ends_with_mqs_status(mq: MqPrograms, status: int, 
 
 def test_a_namelist_has_rights_and_stands_in_a_dump(mq: MqPrograms):
     assert mq("runmqsc", "QM1", stdin="DEF NAMELIST(D.LIST) NAMES(D.ONE,D.TWO)\n").returncode == 0
-    dumped = mq.lines("dmpmqcfg", "-m", "QM1", "-t", "nl", "-n", "D.LIST", "-o", "1line")[7:]
+    dumped = mq.lines("dmpmqcfg", "-m", "QM1", "-t", "nl", "-n", "D.LIST", "-o", "1line")[8:]
     assert dumped == ["DEFINE NAMELIST('D.LIST') NAMES('D.ONE','D.TWO') REPLACE"]
     assert mq.lines("dspmqaut", "-m", "QM1", "-t", "nl", "-n", "D.LIST", "-g", "etl") == [
         "Entity etl has the following authorizations for object D.LIST:"

@@ -27,7 +27,9 @@ class MqCommand(NamedTuple):
         return found  # type: ignore[no-any-return]
 
 
-_SAMPLE_STATUSES = "0 done, else the reason of the failed call modulo 256 (2085: 37); MQ's end with 0 behind MQCONN"
+_SAMPLE_STATUSES = (
+    "0 done, else the reason of the failed call modulo 256 (2085: 37), 99 no queue named; MQ's end with 0 behind MQCONN"
+)
 
 _AUTHORITY_STATUSES = (
     "0 done, 36 wrong arguments, 40 queue manager not available, 71 refused, 72 wrong name, 133 unknown object, "
