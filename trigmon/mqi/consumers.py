@@ -84,6 +84,8 @@ class Consumers:
     def control(self, operation: int) -> None:
         """Starts, stops, suspends or resumes all (MQCTL). Raises MqiError."""
         if operation in (Operation.SUSPEND, Operation.RESUME):
+            if not self._session.consumer_thread:
+                raise MqiError(MqiReason.OPERATION_NOT_ALLOWED, "no callbacks are being called")
             self._is_suspended = operation == Operation.SUSPEND
         elif operation in (Operation.START, Operation.START_WAIT):
             self._start(waits=operation == Operation.START_WAIT)
@@ -118,7 +120,7 @@ class Consumers:
 
     def _start(self, *, waits: bool) -> None:
         if self._session.consumer_thread:
-            raise MqiError(MqiReason.OPERATION_ERROR, "the callbacks are being called already")
+            raise MqiError(MqiReason.OPERATION_NOT_ALLOWED, "the callbacks are being called already")
         if not self._all:
             raise MqiError(MqiReason.NO_CALLBACKS_ACTIVE, "no callback is registered")
         self._is_to_end.clear()

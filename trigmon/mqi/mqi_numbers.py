@@ -57,6 +57,7 @@ class MqiReason(IntEnum):
     CALLBACK_TYPE_ERROR = 2483
     OPERATION_ERROR = 2488
     HCONN_ASYNC_ACTIVE = 2500
+    OPERATION_NOT_ALLOWED = 2534
 
 
 class MqiError(Exception):
