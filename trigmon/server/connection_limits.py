@@ -107,11 +107,8 @@ class Clients:
         self._accepted[connection.peer.share] += 1
 
     def identified(self, connection: Connection, peer: Peer) -> bool:
-        """Counts a connection by TLS under its account from now on; False where it has gone or is refused."""
+        """Counts a connection by TLS under its account from now on; False where it has gone meanwhile."""
         if connection not in self.connections:
-            return False
-        if self._accepted[peer.share] >= self._shares.places(peer, self.room) + UNGREETED:
-            connection.welcome(self.no_room(peer))
             return False
         self._accepted[connection.peer.share] -= 1
         self._accepted[peer.share] += 1
