@@ -54,6 +54,9 @@ def run(suite, library=None):
         Path(packages, "on_trigmon.py").write_text("" if library else _PLUGIN)
         Path(made, "qm").mkdir()
         daemon = manager()
+        # Tests look for a queue that has messages, as a queue manager of IBM's always has some on queues of its own.
+        with daemon.connect() as qm:
+            qm.put("SYSTEM.DEFAULT.LOCAL.QUEUE", b"so that one queue has a message")
         env = daemon.env | {
             "PYTHONPATH": f"{packages}:{Path(__file__).parents[2]}",
             "PY_IBMMQ_TEST_QM_CONNAUTH_USE_PW": "OPTIONAL",
