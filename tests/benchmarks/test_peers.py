@@ -147,8 +147,8 @@ def test_a_command_of_the_documentation_does_what_it_is_for(arguments, home):
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=home, env=env)
     assert done.returncode == 0, done.stderr
     assert ("units of 100 messages of 1,000,000 B" in done.stdout) is ("--sizes" in arguments)
-    for clients in ["16 clients"] if "--console" in arguments else ["1 client", "2 clients"]:
-        assert clients in done.stdout
+    words = {"--console": ["16 clients"], "--starts": ["a program starts"]}.get(arguments[0], ["1 client", "2 clients"])
+    assert all(word in done.stdout for word in words)
     assert all((home / word).exists() for word in arguments if word.endswith(".json"))
 
 

@@ -29,6 +29,8 @@ Connect = Callable[[], Connection]
 
 _STALE_S = 5.0
 """After so many seconds without an answer the heading says so."""
+_WIDGETS = ("heading", "trouble", "attention", "queues", "running")
+"""The widgets that :meth:`Top._show` fills, by their ids."""
 
 
 class Subject(NamedTuple):
@@ -165,7 +167,7 @@ class Top(App[None]):
     def _show(self) -> None:
         self._show_trouble()
         it = self.overview
-        if it is None or not self.query(Table):
+        if it is None or not self._is_whole():
             return
         width = self.size.width
         name = f"{it.q_mgr_name}  "
@@ -195,9 +197,13 @@ class Top(App[None]):
         running.display = bool(runs)
         running.fill(runs, width)
 
+    def _is_whole(self) -> bool:
+        """Whether each widget is there: while the screen is taken down they go one by one, and an answer may come."""
+        return all(self.query(f"#{name}") for name in _WIDGETS)
+
     def _show_trouble(self) -> None:
-        if not self.query(Table):
-            return  # an answer came while the screen was taken down
+        if not self._is_whole():
+            return
         waited_s = time.monotonic() - self._answered_s
         text = self.trouble
         if not text and waited_s > max(_STALE_S, 3 * self._every_s):
