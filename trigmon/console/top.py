@@ -198,7 +198,7 @@ class Top(App[None]):
         running.fill(runs, width)
 
     def _is_whole(self) -> bool:
-        """Whether each widget is there: while the screen is taken down they go one by one, and an answer may come."""
+        """Says whether each widget is there: an answer may come while the screen is taken down, widget by widget."""
         return all(self.query(f"#{name}") for name in _WIDGETS)
 
     def _show_trouble(self) -> None:

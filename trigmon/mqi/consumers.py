@@ -32,7 +32,7 @@ _MESSAGE_CONSUMER, _EVENT_HANDLER = 1, 2
 _WAIT: Final = int(GetOption.WAIT)
 _NOTHING: Final = int(Reason.NO_MSG_AVAILABLE)
 _BROWSES: Final = int(GetOption.BROWSE_FIRST | GetOption.BROWSE_NEXT | GetOption.BROWSE_MSG_UNDER_CURSOR)
-_BROKEN: Final = frozenset((int(Reason.CONNECTION_BROKEN), int(Reason.Q_MGR_STOPPING), int(Reason.Q_MGR_QUIESCING)))
+_BROKEN: Final = frozenset((int(Reason.CONNECTION_BROKEN), int(Reason.Q_MGR_STOPPING)))
 
 
 class Consumer:
