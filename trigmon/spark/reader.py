@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -25,8 +25,8 @@ from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import reserve
 from trigmon.mq.calls import Display, ReadReserved, Reserve, Settle
-from trigmon.mq.errors import BackedOut, MQError, NoMsgAvailable, UnknownObjectName
-from trigmon.mq.replies import Listing, Reply, Settled, WasGot, WereReserved
+from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
+from trigmon.mq.replies import Listing, Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options
@@ -277,39 +277,23 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
 
 
 def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
-    """Yields the replies that have messages of a stretch. The queue manager makes the next while one is worked on."""
-    waiting = [_call(stretch.reservation, first, end) for first, end in stretch.parts]
-    if not waiting:
+    """Yields the replies that have messages of a stretch.
+
+    None is asked for while one is worked on: a reply that waits unread for ``reply_timeout_s`` costs its connection.
+    """
+    if not stretch.parts:
         return
     with _reading(options, stretch.ticket) as connection:
-        sent = _sent(connection, waiting)
-        while waiting:
-            call = waiting.pop(0)
-            reply = _heard(connection, call, sent)
-            if reply.more:
-                waiting.insert(0, _call(stretch.reservation, reply.ordinal, call.ordinal + call.count))
-            sent = _sent(connection, waiting)
-            if reply.messages:
-                yield reply
-
-
-def _call(reservation: int, first: int, end: int) -> ReadReserved:
-    return ReadReserved(reservation=reservation, ordinal=first, count=end - first)
-
-
-def _sent(connection: Connection, waiting: Sequence[ReadReserved]) -> Sequence[Reply]:
-    """Sends the next call ahead, and returns the list for its reply; an empty one where the link is lost."""
-    with suppress(MQError):
-        return connection.send_ahead(waiting[:1])
-    return []
-
-
-def _heard(connection: Connection, call: ReadReserved, sent: Sequence[Reply]) -> WereReserved:
-    """Returns the reply to a call that was sent ahead. One that was lost or refused is made again. Raises MQError."""
-    with suppress(MQError):
-        connection.hear_ahead()
-    reply = sent[0] if sent else None
-    return reply if isinstance(reply, WereReserved) else connection.ask(call, WereReserved)
+        for first, end in stretch.parts:
+            at = first
+            while at < end:
+                call = ReadReserved(reservation=stretch.reservation, ordinal=at, count=end - at)
+                reply = connection.ask(call, WereReserved)
+                if reply.messages:
+                    yield reply
+                if not reply.more:
+                    break
+                at = reply.ordinal
 
 
 @contextmanager

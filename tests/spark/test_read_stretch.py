@@ -1,4 +1,4 @@
-"""A task asks for the next messages of a reservation while it works on the last ones; without Spark."""
+"""A task reads its part of a reservation, a request for each reply; without Spark."""
 
 from __future__ import annotations
 
@@ -67,11 +67,19 @@ def test_a_queue_manager_that_starts_again_under_a_reader_costs_it_no_row(one, h
     assert rows + sum(batch.num_rows for batch in reading) == COUNT
 
 
+def test_nothing_is_asked_for_while_a_task_works_on_a_reply(one):
+    with one.connect(reconnect_s=0) as qm:
+        number = reserve(qm)
+        reading = read(one, number, (0, COUNT))
+        rows = next(reading).num_rows
+        qm.settle(number, rows, COUNT - rows - 10)
+        assert [row["ordinal"] for batch in reading for row in batch.to_pylist()] == list(range(COUNT - 10, COUNT))
+
+
 def test_a_refusal_is_the_error_of_the_reader(one):
     with one.connect(reconnect_s=0) as qm:
         reading = read(one, number := reserve(qm), (0, COUNT))
         next(reading)
-        next(reading)  # the last of it is asked for
         qm.settle(number)
         with pytest.raises(trigmon.UnitOfWorkNotStarted):
-            list(read(one, number, (0, COUNT)))
+            list(reading)
