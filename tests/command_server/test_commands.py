@@ -196,8 +196,6 @@ def test_an_escape_is_performed_as_mqsc_and_answered_with_the_text_of_runmqsc(pr
     assert (missing.comp_code, missing.reason) == (2, 2085)
     wrong = program.one(escape("DEFINE QLOCAL(ESC) MAXDEPTH(X)"))
     assert (wrong.comp_code, wrong.reason) == (2, 3097)
-    both = program.does(escape("DEFINE QLOCAL(E1)\nDEFINE QLOCAL(E2)"))
-    assert [each.control for each in both] == [0, 1]
 
 
 def test_a_program_of_the_other_byte_order_is_answered_in_it(program):

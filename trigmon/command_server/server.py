@@ -2,7 +2,8 @@
 
 A command is got under syncpoint, and committed in the turn of its last reply. Most commands take one turn: after a
 kill the command is there still, or it is done and answered. What goes in slices, CLEAR and long listings, takes
-several turns; after a kill between them the command is there still and is performed again.
+several turns, with calls of other clients between; after a kill between them the command is there still and is
+performed again. What a turn does is counted in steps, so that no command makes a turn long.
 
 A command is performed by the calls of the command line, on a connection with the rights of who put it.
 """
@@ -10,6 +11,7 @@ A command is performed by the calls of the command line, on a connection with th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from trigmon.command_server.escape import escape
@@ -20,7 +22,7 @@ from trigmon.mq.descriptors import CCSID_UTF8, MessageDescriptor
 from trigmon.mq.enums import GetOption, MsgType, OpenOption
 from trigmon.mq.errors import MQError, NotAuthorized
 from trigmon.mq.reasons import CompCode
-from trigmon.mq.replies import Opened, Refused, Reply, WasGot
+from trigmon.mq.replies import Counted, Listing, Opened, Refused, Reply, WasGot
 from trigmon.pcf.numbers import PcfReason, StructureType
 from trigmon.pcf.pcf_commands import refusal, replies
 from trigmon.pcf.structures import LAST, PcfError, PcfMessage, pack_message, unpack_message
@@ -35,6 +37,10 @@ from trigmon.store.port import StoreBroken
 
 COMMAND_COSTS: Final = 16
 """A command takes as long as so many replies: sixteen of them at most are performed in a turn."""
+BYTES_PER_STEP: Final = 128
+"""Reading so many bytes of a command takes as long as one reply."""
+LONGEST_COMMAND: Final = 32_768
+"""The longest command, in bytes: it is read in one piece, so it must not take longer than a turn may."""
 _TAKE: Final = (GetOption.SYNCPOINT | GetOption.NO_WAIT).value
 _LONGEST_KNOWN_USER: Final = 12
 """UserIdentifier has twelve characters: of a name that fills it, the rest is not known."""
@@ -51,6 +57,8 @@ class CommandServer:
         self._handle = 0
         self._unit = 0
         self._running: Iterator[None] | None = None
+        # What this turn may still do, in steps: a reply, a call, a row that is listed, a message that is cleared.
+        self._room = 0
 
     def serve(self) -> list[Answer]:
         """Performs commands in one turn, as many as fit into a slice, and returns what may now be answered."""
@@ -60,15 +68,15 @@ class CommandServer:
         return self._manager.turn([(session, 0, Ping())], self._work)
 
     def _work(self) -> None:
-        room = SLICE
-        while room > 0:
+        self._room = SLICE
+        while self._room > 0:
             if self._running is None:
-                room -= COMMAND_COSTS
+                self._room -= COMMAND_COSTS
                 self._running = self._next()
             if self._running is None:
                 self._rest()
                 return
-            room -= 1
+            self._room -= 1
             if next(self._running, self) is self:
                 self._running = None
         self._commands.is_due = True
@@ -91,6 +99,7 @@ class CommandServer:
         except MQError:
             return None
         assert isinstance(got, WasGot)
+        self._room -= min(len(got.data), LONGEST_COMMAND) // BYTES_PER_STEP
         return self._perform(got.descriptor, got.data)
 
     def _ask(self, call: Call, session: Session | None = None) -> Reply:
@@ -99,6 +108,16 @@ class CommandServer:
         reply = self._manager.answer(by, call, self._now())
         if isinstance(reply, Refused):
             raise MQError.of(reply.reason, reply.about)
+        return reply
+
+    def _ask_for(self, sender: Session, call: Call) -> Reply:
+        """Makes a call of the command; what it lists and clears counts as steps of the turn."""
+        self._room -= 1
+        reply = self._ask(call, sender)
+        if isinstance(reply, Listing):
+            self._room -= len(reply.rows)
+        elif isinstance(reply, Counted):
+            self._room -= reply.count
         return reply
 
     def _now(self) -> int:
@@ -123,7 +142,7 @@ class CommandServer:
         try:
             message = self._read(command, data)
             number = message.command
-            for reply in replies(message, lambda call: self._ask(call, sender), escape):
+            for reply in replies(message, partial(self._ask_for, sender), escape):
                 if reply is not None:
                     self._put(command, reply, ccsid)
                 if reply is None or reply.control != LAST:
@@ -140,6 +159,8 @@ class CommandServer:
     @staticmethod
     def _read(command: MessageDescriptor, data: bytes) -> PcfMessage:
         """Returns the PCF message. Raises PcfError."""
+        if len(data) > LONGEST_COMMAND:
+            raise PcfError(PcfReason.MSG_LENGTH_ERROR, f"{len(data)} bytes, where {LONGEST_COMMAND} are allowed")
         if command.format.rstrip() != FORMAT_ADMIN:
             raise PcfError(PcfReason.MD_FORMAT_ERROR, f"format {command.format!r}")
         return unpack_message(data, command.encoding, command.coded_char_set_id)

@@ -20,10 +20,18 @@ def all_rows(
     ask: Callable[[Call], Reply], call: Display | QueueStatus | ResetQueueStatistics | Reservations
 ) -> Iterator[dict[str, Any]]:
     """Yields every row that a call lists, page after page. Raises what ``ask`` raises."""
+    for page in pages(ask, call):
+        yield from page.rows
+
+
+def pages(
+    ask: Callable[[Call], Reply], call: Display | QueueStatus | ResetQueueStatistics | Reservations
+) -> Iterator[Listing]:
+    """Yields the pages that a call lists, each by a call of its own. Raises what ``ask`` raises."""
     while True:
         listing = ask(call)
         assert isinstance(listing, Listing)
-        yield from listing.rows
+        yield listing
         if not listing.more or not listing.rows:
             return
         call = replace(call, after=listing.rows[-1][_PAGED_BY[type(call)]])

@@ -7,7 +7,7 @@ the table of attributes, so a wrong word or range is an error of the command wit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from trigmon.mq.attributes import ATTRIBUTES, Attribute, find_attribute, read_attributes
@@ -91,13 +91,16 @@ def read_script(text: str, first_line: int = 1) -> list[Command]:
 
     ``first_line`` is the number of the text's first line, for a script that is read piece by piece.
     """
-    found = []
+    return list(each_command(text, first_line))
+
+
+def each_command(text: str, first_line: int = 1) -> Iterator[Command]:
+    """Yields the commands of :func:`read_script`; each is read when it is asked for."""
     for statement in statements(text, first_line):
         command = _read(statement)
-        found.append(command)
+        yield command
         if command.ends:
-            break
-    return found
+            return
 
 
 def _read(statement: Statement) -> Command:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from trigmon.mq.calls import Alter, Call, Define, Display, QueueStatus, ResetQueueStatistics
 from trigmon.mq.errors import ConnectionBroken, MQError
 from trigmon.mq.names import matches
-from trigmon.mq.paging import all_rows
+from trigmon.mq.paging import all_rows, pages
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Listing, Reply, Values
 from trigmon.mqsc import reply_text
@@ -88,15 +88,27 @@ def _commands(lines: Iterable[str], say: Say) -> Iterator[Command]:
 
 def perform(command: Command, ask: Ask, say: Say) -> bool:
     """Asks and answers one command, and returns whether it could be processed."""
+    work = steps(command, ask, say)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return bool(end.value)
+
+
+def steps(command: Command, ask: Ask, say: Say) -> Generator[None, None, bool]:
+    """Performs one command as :func:`perform` does; yields between its calls, where those of others may come."""
     if not command.calls and command.skipped:
         return True
     try:
-        for call in command.calls:
+        for number, call in enumerate(command.calls):
+            if number:
+                yield
             if command.verb in ("DISPLAY", "RESET"):
-                return _display(command, call, ask, say)
+                return (yield from _display(command, call, ask, say))
             while isinstance(reply := ask(call), Counted) and reply.more:
                 # Clearing goes in slices; the call that found nothing left is the one that is done.
-                continue
+                yield
     except ConnectionBroken:
         raise
     except MQError as error:
@@ -119,23 +131,31 @@ def _warn(command: Command, ask: Ask, say: Say) -> None:
                     _say_line(f"       : warning: {text}", say)
 
 
-def _display(command: Command, call: Call, ask: Ask, say: Say) -> bool:
-    if isinstance(call, Display | QueueStatus | ResetQueueStatistics):
-        rows = list(all_rows(ask, call))
-    else:
-        reply = ask(call)
-        assert isinstance(reply, Listing | Values)
-        rows = reply.rows if isinstance(reply, Listing) else [reply.values]
-    rows = [row for row in rows if _is_chosen(command, row)]
-    if not rows and command.q_type == "HANDLE":
+def _display(command: Command, call: Call, ask: Ask, say: Say) -> Generator[None, None, bool]:
+    is_empty = True
+    for page in _pages(call, ask):
+        rows = [row for row in page.rows if _is_chosen(command, row)]
+        is_empty = is_empty and not rows
+        _say_all(reply_text.displayed(command, rows), say)
+        if page.more:
+            yield
+    if is_empty and command.q_type == "HANDLE":
         # Nobody has the queue open: an answer, not a failure.
         say("AMQ8565W: Queue status not found.")
         return True
-    if not rows:
+    if is_empty:
         say(reply_text.missing(command))
-        return False
-    _say_all(reply_text.displayed(command, rows), say)
-    return True
+    return not is_empty
+
+
+def _pages(call: Call, ask: Ask) -> Iterator[Listing]:
+    """Yields the pages of a listing; what has no pages is one."""
+    if isinstance(call, Display | QueueStatus | ResetQueueStatistics):
+        yield from pages(ask, call)
+        return
+    reply = ask(call)
+    assert isinstance(reply, Listing | Values)
+    yield reply if isinstance(reply, Listing) else Listing(rows=[reply.values])
 
 
 def _is_chosen(command: Command, row: dict[str, Any]) -> bool:

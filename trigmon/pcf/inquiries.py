@@ -1,17 +1,19 @@
 """The commands that ask: each makes the calls that a command line makes, and the parameters of one reply an object.
 
+None between pages, and for what a filter leaves out: calls of others may come between.
+
 Source: the manual's pages of the PCF commands and their responses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from trigmon.mq.calls import Call, Display, DisplayHandles, QueueStatus, ResetQueueStatistics
 from trigmon.mq.enums import ObjectType, QType
 from trigmon.mq.errors import UnknownObjectName
-from trigmon.mq.paging import all_rows
+from trigmon.mq.paging import Paged, pages
 from trigmon.mq.replies import Listing
 from trigmon.pcf.numbers import Parameter, PcfReason
 from trigmon.pcf.objects import ALL_Q_TYPES, Q_KINDS, chosen, name_text, object_parameters, times
@@ -49,7 +51,8 @@ def inquire_namelists(request: Request, ask: Ask) -> Answers:
 def inquire_queue_manager(request: Request, ask: Ask) -> Answers:
     """Answers MQCMD_INQUIRE_Q_MGR."""
     wanted = request.integers(Parameter.Q_MGR_ATTRS)
-    found = [[*each, (Parameter.CONN_AUTH, name_text(DEFAULT_AUTH_INFO))] for each in _objects(ask, "QMGR", "*")]
+    rows = _rows(ask, Display(object_type="QMGR", name="*"))
+    found = [[*object_parameters(row), (Parameter.CONN_AUTH, name_text(DEFAULT_AUTH_INFO))] for row in rows]
     yield from answered(request, found, wanted, 1, "")
 
 
@@ -58,10 +61,15 @@ def inquire_queue_names(request: Request, ask: Ask) -> Answers:
     name, kind = request.text(Parameter.Q_NAME), queue_kind(request)
     request.nothing_more()
     types = {of: int(number) for number, of in Q_KINDS.items()}
-    rows = list(all_rows(ask, Display(object_type=kind or "queue", name=name)))
+    found: list[tuple[str, int]] = []
+    for row in paged_rows(ask, Display(object_type=kind or "queue", name=name)):
+        if row is None:
+            yield None
+        else:
+            found.append((name_text(row["name"]), types[ObjectType[row["object_type"]]]))
     yield [
-        (Parameter.Q_NAMES, tuple(name_text(row["name"]) for row in rows)),
-        (Parameter.Q_TYPES, tuple(types[ObjectType[row["object_type"]]] for row in rows)),
+        (Parameter.Q_NAMES, tuple(name for name, _ in found)),
+        (Parameter.Q_TYPES, tuple(number for _, number in found)),
     ]
 
 
@@ -78,8 +86,13 @@ def inquire_namelist_names(request: Request, ask: Ask) -> Answers:
 def _names(request: Request, ask: Ask, object_type: str, named: Parameter, answered: Parameter) -> Answers:
     name = request.text(named)
     request.nothing_more()
-    rows = all_rows(ask, Display(object_type=object_type, name=name))
-    yield [(answered, tuple(name_text(row["name"]) for row in rows))]
+    found: list[str] = []
+    for row in paged_rows(ask, Display(object_type=object_type, name=name)):
+        if row is None:
+            yield None
+        else:
+            found.append(name_text(row["name"]))
+    yield [(answered, tuple(found))]
 
 
 def inquire_queue_status(request: Request, ask: Ask) -> Answers:
@@ -89,8 +102,7 @@ def inquire_queue_status(request: Request, ask: Ask) -> Answers:
     wanted = request.integers(Parameter.Q_STATUS_ATTRS)
     open_type = request.optional_integer(Parameter.OPEN_TYPE, EITHER)
     if kind == Parameter.Q_STATUS:
-        rows: Iterable[Parameters] = map(_status, all_rows(ask, QueueStatus(q_name=name)))
-        yield from answered(request, rows, wanted, 2, name)
+        yield from answered(request, _paged(ask, QueueStatus(q_name=name), _status), wanted, 2, name)
     elif kind == Parameter.Q_HANDLE:
         if open_type not in (EITHER, INPUT, OUTPUT):
             raise PcfError(PcfReason.PARM_VALUE_ERROR, f"open type {open_type}", Parameter.OPEN_TYPE)
@@ -107,17 +119,7 @@ def reset_queue_statistics(request: Request, ask: Ask) -> Answers:
     """Answers MQCMD_RESET_Q_STATS: the figures as they were; they begin again."""
     name = request.text(Parameter.Q_NAME)
     request.nothing_more()
-    rows: Iterable[Parameters] = (
-        [
-            (Parameter.Q_NAME, name_text(row["name"])),
-            (Parameter.HIGH_Q_DEPTH, row["high_q_depth"]),
-            (Parameter.MSG_ENQ_COUNT, row["puts"]),
-            (Parameter.MSG_DEQ_COUNT, row["gets"]),
-            (Parameter.TIME_SINCE_RESET, row["since_s"]),
-        ]
-        for row in all_rows(ask, ResetQueueStatistics(q_name=name))
-    )
-    yield from _some(rows, name)
+    yield from _some(_paged(ask, ResetQueueStatistics(q_name=name), _statistics), name)
 
 
 # -- what they have in common -----------------------------------------------------------------------------------
@@ -133,8 +135,20 @@ def queue_kind(request: Request) -> str:
     return Q_KINDS[QType(asked)].name
 
 
-def _objects(ask: Ask, object_type: str, name: str) -> Iterable[Parameters]:
-    return map(object_parameters, all_rows(ask, Display(object_type=object_type, name=name)))
+def _objects(ask: Ask, object_type: str, name: str) -> Iterator[Parameters | None]:
+    return _paged(ask, Display(object_type=object_type, name=name), object_parameters)
+
+
+def _paged(ask: Ask, call: Paged, made: Callable[[dict[str, Any]], Parameters]) -> Iterator[Parameters | None]:
+    return (None if row is None else made(row) for row in paged_rows(ask, call))
+
+
+def paged_rows(ask: Ask, call: Paged) -> Iterator[dict[str, Any] | None]:
+    """Yields every row that a call lists, and None between pages."""
+    for page in pages(ask, call):
+        yield from page.rows
+        if page.more:
+            yield None
 
 
 def _rows(ask: Ask, call: Call) -> list[dict[str, Any]]:
@@ -144,7 +158,7 @@ def _rows(ask: Ask, call: Call) -> list[dict[str, Any]]:
 
 
 def answered(
-    request: Request, found: Iterable[Parameters], wanted: tuple[int, ...] | None, always: int, name: str
+    request: Request, found: Iterable[Parameters | None], wanted: tuple[int, ...] | None, always: int, name: str
 ) -> Answers:
     """Yields what fits the filter, cut down to what is wanted; what a filter looks at is shown with it.
 
@@ -155,22 +169,33 @@ def answered(
     if chooses is not None:
         number, by = chooses
         wanted = None if wanted is None else (*wanted, number)
-        found = (each for each in found if _fits(by, number, each))
+        found = (each if each is not None and _fits(by, number, each) else None for each in found)
         # MQ answers a filter that nothing fits as a name that nothing has.
-    yield from _some((chosen(each, wanted, always) for each in found), name)
+    yield from _some((None if each is None else chosen(each, wanted, always) for each in found), name)
 
 
 def _fits(by: Filter, number: int, parameters: Parameters) -> bool:
     return filter_fits(by, dict(parameters).get(number))
 
 
-def _some(found: Iterable[Parameters], name: str) -> Answers:
+def _some(found: Iterable[Parameters | None], name: str) -> Answers:
     is_empty = True
     for each in found:
-        is_empty = False
+        is_empty = is_empty and each is None
         yield each
     if is_empty and name:
         raise UnknownObjectName(name)
+
+
+def _statistics(row: dict[str, Any]) -> Parameters:
+    """Returns what went through a queue."""
+    return [
+        (Parameter.Q_NAME, name_text(row["name"])),
+        (Parameter.HIGH_Q_DEPTH, row["high_q_depth"]),
+        (Parameter.MSG_ENQ_COUNT, row["puts"]),
+        (Parameter.MSG_DEQ_COUNT, row["gets"]),
+        (Parameter.TIME_SINCE_RESET, row["since_s"]),
+    ]
 
 
 def _status(row: dict[str, Any]) -> Parameters:

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from trigmon.mq.calls import Delete, Display, SetAuthority
 from trigmon.mq.names import matches
-from trigmon.mq.paging import all_rows
 from trigmon.mq.rights import ADMIN, MQI, RIGHTS, SELF, RecordName, Right, mq_words, read_record_name, read_rights
 from trigmon.mq.rights import record_name as record_name_of
-from trigmon.pcf.inquiries import DEFAULT_AUTH_INFO, answered
+from trigmon.pcf.inquiries import DEFAULT_AUTH_INFO, answered, paged_rows
 from trigmon.pcf.numbers import Parameter, PcfReason
 from trigmon.pcf.objects import name_text
 from trigmon.pcf.request import Answers, Ask, Parameters, Request
@@ -54,18 +53,20 @@ def set_record(request: Request, ask: Ask) -> Answers:
     records = _records(request)
     add, remove = (_words(request, number) for number in (Parameter.AUTH_ADD_AUTHS, Parameter.AUTH_REMOVE_AUTHS))
     request.nothing_more()
-    for record in records:
+    for number, record in enumerate(records):
+        if number:
+            yield None
         ask(SetAuthority(name=str(record), add=add, remove=remove))
-    yield from ()
 
 
 def delete_record(request: Request, ask: Ask) -> Answers:
     """Answers MQCMD_DELETE_AUTH_REC."""
     records = _records(request)
     request.nothing_more()
-    for record in records:
+    for number, record in enumerate(records):
+        if number:
+            yield None
         ask(Delete(object_type="AUTHREC", name=str(record)))
-    yield from ()
 
 
 def inquire_records(request: Request, ask: Ask) -> Answers:
@@ -79,13 +80,18 @@ def inquire_records(request: Request, ask: Ask) -> Answers:
     wanted = request.integers(Parameter.AUTH_PROFILE_ATTRS)
     request.optional_text(Parameter.SERVICE_COMPONENT)
 
-    def found() -> Iterator[Parameters]:
-        for row in all_rows(ask, Display(object_type="AUTHREC", name="*")):
+    def found() -> Iterator[Parameters | None]:
+        for row in paged_rows(ask, Display(object_type="AUTHREC", name="*")):
+            if row is None:
+                yield None
+                continue
             about = read_record_name(row["name"])
             is_meant = about.object_type == of_kind if of_kind else about.object_type in OBJECT_TYPES.values()
             is_meant = is_meant and (not profile or about.profile == profile or matches(about.profile, profile))
             if is_meant and entity in ("", about.entity.name) and entity_type in ("", about.entity.kind):
                 yield _record(about, row)
+            else:
+                yield None
 
     yield from answered(request, found(), wanted, 4, profile or "*")
 

@@ -50,6 +50,7 @@ class Housekeeping:
         self._scan = scan
         self.retention = retention
         self.schedules = ScheduleTimes(manager, store, notes)
+        self._serves = False  # whether the last slice was of commands
 
     def idle(self) -> list[Answer]:
         """Lets the store tidy up, while no call is performed."""
@@ -91,17 +92,25 @@ class Housekeeping:
 
         Then :meth:`scan` goes on.
         """
-        is_behind = self._scan.is_under_way or self._store.has_leftovers or self.schedules.is_behind
-        return is_behind or self._notes.commands.are_waiting
+        return self._has_work or self._notes.commands.are_waiting
+
+    @property
+    def _has_work(self) -> bool:
+        return self._scan.is_under_way or self._store.has_leftovers or self.schedules.is_behind
 
     def scan(self) -> list[Answer]:
-        """Performs a slice of what is left: commands, moments that have come, deferred rows, expired messages.
+        """Performs a slice of what is left: of the commands, or of the other work; while both wait, in turns."""
+        commands = self._notes.commands
+        self._serves = commands.are_waiting and not (self._serves and self._has_work)
+        if self._serves and commands.serve is not None:
+            return commands.serve()
+        return self._work_on()
+
+    def _work_on(self) -> list[Answer]:
+        """Performs a slice of moments that have come, deferred rows, expired messages.
 
         In this order the scan meets every expired message, also those that a large unit has just made available.
         """
-        commands = self._notes.commands
-        if commands.are_waiting and commands.serve is not None:
-            return commands.serve()
         if self.schedules.is_behind:
             return self.schedules.reach()
         if self._store.has_leftovers:
