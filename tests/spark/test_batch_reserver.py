@@ -6,14 +6,17 @@ import itertools
 import random
 import re
 
+import pyarrow as pa
 import pytest
 
 import trigmon
 from tests.daemons import define
-from trigmon.mq.calls import Alter
+from trigmon.mq.calls import Alter, Display
+from trigmon.mq.replies import Listing
 from trigmon.rules.model.stored_messages import SLICE
-from trigmon.spark import batches
+from trigmon.spark import batches, options
 from trigmon.spark.batch_reserver import NEXT, BatchReserver
+from trigmon.spark.reader import QueueStreamReader
 
 _numbers = itertools.count(1)
 JOB, OTHER = "JOB", f"JOB{NEXT}"
@@ -60,11 +63,22 @@ def on_queue(qm, q_name):
         return [(int(message.data), message.backout_count) for message in queue.browse()]
 
 
+def depth_of(qm, q_name):
+    return qm.ask(Display(object_type="QLOCAL", name=q_name), Listing).rows[0]["current_q_depth"]
+
+
 def until_there(qm, q_name, *rows):
     for _ in range(10_000):
         if open_of(qm, q_name) == list(rows) and all(row["complete"] for row in qm.reservations(q_name)):
             return
     raise AssertionError(f"{open_of(qm, q_name)}, and not {rows}")
+
+
+def until_free(qm, q_name):
+    for _ in range(10_000):
+        if not any(row["held"] for row in qm.reservations(q_name)):
+            return
+    raise AssertionError("the death of the job was not noticed")
 
 
 def test_the_next_batch_is_whole_before_the_present_one_is_settled_and_comes_behind_it(qm, q_name, job):
@@ -133,6 +147,24 @@ def test_a_batch_by_either_name_comes_to_the_next_job_under_its_own_id(qm, q_nam
     assert (again.number, again.token, again.again) == (second.number, second.token, True)
 
 
+def test_the_older_of_two_batches_comes_to_the_next_job_at_once_whichever_name_it_has(qm, q_name, job, monkeypatch):
+    fill(qm, q_name, 35)
+    connection, reserver = job()
+    first = reserver.next(10)
+    reserver.reserve_ahead(first, 10)
+    first.settle()
+    second = reserver.next(10)
+    reserver.reserve_ahead(second, 10)
+    until_there(qm, q_name, (JOB, 10), (OTHER, 10))
+    connection.drop()
+    until_free(qm, q_name)
+    monkeypatch.setattr("trigmon.spark.batch_reserver.IN_USE_S", -1)
+    again = job()[1].next(10)
+    assert (again.number, again.token, again.offers) == (second.number, second.token, 1)
+    assert open_of(qm, q_name) == [(OTHER, 10)]
+    assert on_queue(qm, q_name) == [(number, 0) for number in range(20, 35)]
+
+
 def test_a_second_job_is_refused_whichever_name_the_first_holds(qm, q_name, job, monkeypatch):
     monkeypatch.setattr("trigmon.spark.batch_reserver.IN_USE_S", 0.1)
     fill(qm, q_name, 25)
@@ -151,6 +183,93 @@ def test_a_name_that_leaves_no_room_for_another_reserves_one_batch_after_the_oth
     _, reserver = job("J" * 256)
     reserver.reserve_ahead(reserver.next(10), 10)
     assert len(open_of(qm, q_name)) == 1
+
+
+@pytest.fixture
+def stream(shared_daemon, q_name):
+    """Makes the reader of a stream, as Spark's process for it has one, and begins it: its first offset."""
+    made = []
+
+    def begin(consumer=JOB):
+        reader = QueueStreamReader(
+            options.read({"queue": q_name, "qmgr": shared_daemon.address, "consumer": consumer}), pa.schema([])
+        )
+        made.append(reader)
+        reader.prepareForTriggerAvailableNow()
+        return reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())["reservation"]
+
+    yield begin
+    for reader in made:
+        reader.stop()
+
+
+def leave_the_second_name(qm, q_name, job):
+    """Lets a job die over its second batch of 10 messages, the one by its second name."""
+    connection, reserver = job()
+    first = reserver.next(10)
+    reserver.reserve_ahead(first, 10)
+    first.settle()
+    second = reserver.next(10)
+    connection.drop()
+    assert open_of(qm, q_name) == [(OTHER, 10)]
+    return second.number
+
+
+def test_a_stream_first_gives_back_what_a_killed_drain_left_under_the_second_name(qm, q_name, job, stream):
+    fill(qm, q_name, 25)
+    leave_the_second_name(qm, q_name, job)
+    number = stream()
+    assert open_of(qm, q_name) == [(JOB, 15)]
+    read = [(int(message.data), message.backout_count) for _, message in qm.read_reserved(number)]
+    assert read == [(body, 0) for body in range(10, 25)]
+
+
+def test_a_stream_is_refused_while_a_drain_holds_the_second_name_and_leaves_it_alone(
+    qm, q_name, job, stream, monkeypatch
+):
+    monkeypatch.setattr("trigmon.spark.batch_reserver.IN_USE_S", 0.1)
+    fill(qm, q_name, 25)
+    _, reserver = job()
+    first = reserver.next(10)
+    reserver.reserve_ahead(first, 10)
+    first.settle()
+    second = reserver.next(10)
+    with pytest.raises(trigmon.ObjectInUse, match=re.escape(f"RESERVATION({second.number}) of {OTHER}")):
+        stream()
+    assert stream("ANOTHER")
+    assert open_of(qm, q_name) == [("ANOTHER", 5), (OTHER, 10)]
+    assert second.settle()
+
+
+def test_a_stream_that_failed_is_looked_for_under_its_own_name_alone(qm, q_name, job, shared_daemon):
+    fill(qm, q_name, 25)
+    orphan = leave_the_second_name(qm, q_name, job)
+    with batches(None, q_name, qmgr=shared_daemon.address, consumer=JOB) as waiting:
+        assert waiting.unheld() is None
+        with qm.open(q_name, "input_shared") as queue:
+            own = queue.reserve(JOB, max_messages=5).number
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("trigmon.spark.queue_batches.IN_USE_S", 0.0)
+            assert waiting.unheld() == own > orphan
+
+
+def test_the_messages_under_both_names_count_again_when_the_job_is_gone_and_one_trigger_says_so(qm, q_name, job):
+    define(qm, f"{q_name}.I")
+    define(qm, f"{q_name}.P", "PROCESS", appl_id="true")
+    fill(qm, q_name, 25)
+    triggering = {"trigger_control": "on", "process_name": f"{q_name}.P", "initiation_q_name": f"{q_name}.I"}
+    connection, reserver = job()
+    qm.call(Alter(object_type="QLOCAL", name=q_name, attributes=triggering))
+    reserver.reserve_ahead(reserver.next(10), 10)
+    until_there(qm, q_name, (JOB, 10), (OTHER, 10))
+    assert depth_of(qm, q_name) == 5
+    with qm.open(f"{q_name}.I", "input_shared") as initiation:
+        connection.drop()
+        initiation.get(wait_interval_ms=20_000)
+        assert depth_of(qm, q_name) == 25
+        assert [row["held"] for row in qm.reservations(q_name)] == [False, False]
+        with pytest.raises(trigmon.NoMsgAvailable):
+            initiation.get()
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])

@@ -47,7 +47,8 @@ class BatchReserver:
     def rows(self) -> list[dict[str, Any]]:
         """Returns the reservations of this consumer of which anything is left, the oldest first."""
         found = self._connection.reservations(self._queue.q_name)
-        return [row for row in found if row["consumer"] in self.consumers and row["own"]]
+        own = (row for row in found if row["consumer"] in self.consumers and row["own"])
+        return sorted(own, key=lambda row: int(row["reservation"]))
 
     def next(self, limit: int) -> Reservation:
         """Returns the batch that was reserved ahead, the one that a job before has left, or a new one.
@@ -83,7 +84,7 @@ class BatchReserver:
         with suppress(MQError):  # without a link it stays, as behind a job that died
             for row in self.rows():
                 if row["consumer"] == name:
-                    self._release(row["reservation"])
+                    _release(self._connection, row["reservation"])
 
     def _sent_ahead(self) -> Reservation | None:
         """Returns the batch that was reserved ahead; None where there is none, or not all of it."""
@@ -105,15 +106,11 @@ class BatchReserver:
         for row in self.rows():
             if row["reservation"] < made.number:
                 # Another job of this consumer has just begun it.
-                self._release(made.number)
+                _release(self._connection, made.number)
                 raise ObjectInUse(f"{self._queue.q_name}: another job has a reservation of {row['consumer']}")
             if row["reservation"] > made.number:
-                self._release(row["reservation"])
+                _release(self._connection, row["reservation"])
         return made
-
-    def _release(self, number: int) -> None:
-        with suppress(MQError):  # another job holds it, or it has ended
-            self._connection.release(number, counts=False)
 
     def _call(self, consumer: str, limit: int) -> Reserve:
         return Reserve(
@@ -124,6 +121,29 @@ class BatchReserver:
             whole_groups=self._groups,
             token=new_id(),
         )
+
+
+def give_back_second(connection: Connection, q_name: str, consumer: str) -> None:
+    """Gives back what a drain that was killed left under the second name of a stream's consumer.
+
+    A stream asks for its own name alone: nobody would offer it again. No backout count rises. Raises ObjectInUse where
+    another job holds it.
+    """
+    when_free(lambda: _give_back(connection, q_name, f"{consumer}{NEXT}"), IN_USE_S)
+
+
+def _give_back(connection: Connection, q_name: str, name: str) -> None:
+    for row in connection.reservations(q_name):
+        if row["consumer"] != name or not row["own"]:
+            continue
+        if row["held"]:
+            raise ObjectInUse(f"{q_name}: another job has RESERVATION({row['reservation']}) of {name}")
+        _release(connection, row["reservation"])
+
+
+def _release(connection: Connection, number: int) -> None:
+    with suppress(MQError):  # another job holds it, or it has ended
+        connection.release(number, counts=False)
 
 
 def new_id() -> str:

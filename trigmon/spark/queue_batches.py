@@ -237,11 +237,15 @@ class Batches:
         return self.source.reader(self.source.spark.readStream, **more, **rows).load()
 
     def unheld(self) -> int | None:
-        """Waits until no process holds the reservation and returns its number; None where nothing is reserved."""
+        """Waits until no process holds the stream's reservation; returns its number, None where there is none."""
         until = time.monotonic() + IN_USE_S
-        while (found := self.reservations()) and found[0]["held"] and time.monotonic() < until:
+        while (found := self.of_stream()) and found["held"] and time.monotonic() < until:
             time.sleep(0.05)
-        return int(found[0]["reservation"]) if found else None
+        return int(found["reservation"]) if found else None
+
+    def of_stream(self) -> dict[str, Any] | None:
+        """Returns the reservation of the consumer's stream, which uses the consumer's own name alone."""
+        return next((row for row in self.reservations() if row["consumer"] == self.consumer), None)
 
     def reservations(self) -> list[dict[str, Any]]:
         """Returns the reservations of the consumer on the queue, the oldest first; two where one is made ahead."""
