@@ -14,7 +14,8 @@ from tests.daemons import define
 from tests.strangers import as_user, meanwhile_as_user
 from trigmon.mq.calls import Close, Open, PutMany, Release, Reservations, Reserve, Status
 from trigmon.mq.enums import CloseOption, OpenOption
-from trigmon.mq.replies import Listing, Opened, Values
+from trigmon.mq.replies import Listing, Opened, Refused, Values
+from trigmon.rules.model.ticket import Ticket
 from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
 from trigmon.server.peer_identity import Peer
 from trigmon.wire.codec import PROTOCOL_VERSION, Hello, encode_hello
@@ -258,24 +259,68 @@ def test_without_tcp_there_is_nothing_to_warn_of(shared_daemon):
 def test_shares_are_half_a_quarter_or_as_set_and_monitors_have_some_more():
     member, tcp, root = Peer(uid=5001), Peer(), Peer(uid=0, administrator=True, monitor=True)
     monitor = Peer(uid=998, monitor=True)
-    found = [Shares().places(peer, 1000) for peer in (member, tcp, monitor, root)]
+    by_ticket, of_tcp = (Peer(user=user, ticket=Ticket(1, "Q", 0, user, 1)) for user in ("alice", ""))
+
+    def places(of, peer, room):
+        return [of.places(peer, share, room) for share in peer.shares]
+
+    found = [places(Shares(), peer, 1000)[0] for peer in (member, tcp, monitor, root)]
     assert found == [500, 250, 500 + RESERVED, 1000 + RESERVED]
-    assert [Shares().places(peer, 1) for peer in (member, tcp)] == [1, 1]
+    assert [places(Shares(), peer, 1000) for peer in (by_ticket, of_tcp)] == [[250, 500], [125, 250]]
+    assert [places(Shares(), peer, 1) for peer in (member, tcp, by_ticket)] == [[1], [1], [1, 1]]
     reported = Shares(connections=7, over_tcp=3)
-    assert [reported.places(peer, 1000) for peer in (member, tcp)] == [7, 3]
-    assert reported.places(member, 5) == 5
+    assert [places(reported, peer, 1000) for peer in (member, tcp, by_ticket)] == [[7], [3], [3, 7]]
+    assert places(reported, member, 5) == [5]
+
+
+class Silent:
+    """A connection that has said nothing yet."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.disconnected, self.session = False, None
+
+
+def greeted(clients, peer):
+    """How many connections of this peer get a place, before one is refused; and the refusal."""
+    for count in range(9999):
+        connection = Silent(peer)
+        clients.expect(connection)
+        clients.began(connection)
+        claimed = clients.claim(connection, Hello(protocol=PROTOCOL_VERSION, client_id=f"{peer.shares}-{count}"))
+        if isinstance(claimed, Refused):
+            return count, claimed.about
+    raise AssertionError("none was refused")
+
+
+EVE = Peer(uid=1000, user="eve"), Peer(user="eve"), Peer(user="eve", ticket=Ticket(1, "Q", 0, "eve", 1))
+"""One user by the socket, by TLS and by a ticket."""
+NOBODY = Peer(), Peer(), Peer(ticket=Ticket(1, "Q", 0, "", 1))
+"""Who came by plain TCP, and by the ticket that such a client asked for."""
+
+
+@pytest.mark.parametrize(("who", "share", "by_tickets"), [(EVE, 500, 250), (NOBODY, 250, 125)])
+def test_a_user_has_one_share_by_every_way_and_tickets_are_half_of_it(who, share, by_tickets):
+    by_socket, by_tls, by_ticket = who
+    clients = Clients(None, 1000, "1")
+    count, why = greeted(clients, by_ticket)
+    assert count == by_tickets
+    assert f"may have {by_tickets} connections of 1000" in why
+    count, why = greeted(clients, by_tls)
+    assert count == share - by_tickets
+    assert f"may have {share} connections of 1000" in why
+    assert greeted(clients, by_socket)[0] == 0
+    assert greeted(clients, Peer(uid=BOB, user="bob"))[0] == 500
+
+    clients = Clients(None, 1000, "1")
+    assert [greeted(clients, peer)[0] for peer in (by_socket, by_tls, by_ticket)] == [share, 0, 0]
 
 
 def test_silent_connections_of_one_user_fill_no_more_than_a_share_and_the_step():
-    class Silent:
-        def __init__(self, uid):
-            self.peer = Peer(uid=uid, user=str(uid))
-            self.disconnected, self.session = False, None
-
     clients = Clients(None, 100, "1")
     inside = []
     while clients.may_enter(Peer(uid=ALICE)):
-        inside.append(Silent(ALICE))
+        inside.append(Silent(Peer(uid=ALICE, user=str(ALICE))))
         clients.expect(inside[-1])
         clients.began(inside[-1])
     assert len(inside) == 50 + UNGREETED

@@ -33,7 +33,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory, site):
-    settings = {"server.administrators": "carol", "server.max_connections_per_user": 4}
+    settings = {"server.administrators": "carol", "server.max_connections_per_user": 8}
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
         yield make(settings=site.settings | settings)
 
@@ -285,7 +285,7 @@ def test_a_key_that_others_may_read_ends_the_start_and_one_that_is_made_is_its_o
     assert "others may read this key" in one.events("the queue manager cannot start")[0]["why"]
 
 
-def test_connections_by_tickets_have_limits_of_their_own(site, driver):
+def test_connections_by_tickets_have_half_of_their_user_s_share(site, driver):
     made = reserve(driver)
     ticket = ticket_of(driver, made)
     with ExitStack() as held:

@@ -28,7 +28,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     application: str = ""
     pid: int = 0
     uid: int = -1
-    share: int | str = -1  # whose limits of connections it counts under
+    shares: tuple[int | str, ...] = ()  # whose limits of connections it counts under
     user: str = ""
     run_id: str = ""
     administrator: bool = False

@@ -203,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def user(self) -> int | str:
         """The user whose limits it counts under; -1 over TCP, where all are one."""
-        return self.peer.share
+        return self.peer.shares[0]
 
     @property
     def is_idle(self) -> bool:

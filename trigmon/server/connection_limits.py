@@ -5,7 +5,7 @@ connections above it are accepted for that answer; beyond those a connection is 
 in the kernel. Some places are reserved for root, the daemon's user, administrators and monitors: clients that use up
 all connections cannot lock out administrators. Only an administrator takes more than a user's share of the
 connections, open objects, dynamic queues and reservations. All clients by plain TCP count as one user, as do those by
-TLS until they have proved theirs.
+TLS until they have proved theirs. A user has one share by whatever way it comes, and tickets at most half of it.
 """
 
 from __future__ import annotations
@@ -52,12 +52,18 @@ class Shares:
             server.max_reservations_per_user,
         )
 
-    def places(self, peer: Peer, room: int) -> int:
-        """Returns how many of ``room`` places the peer's user may take: by default half, all of TCP a quarter."""
+    def places(self, peer: Peer, share: int | str, room: int) -> int:
+        """Returns how many of ``room`` places those may take who count under one of the peer's shares.
+
+        By default a user has half, all of TCP a quarter. A user's tickets have half of what the user has.
+        """
         if peer.administrator:
             return room + RESERVED
-        limit, part = (self.over_tcp, 4) if peer.share == -1 else (self.connections, 2)
-        return min(room, max(1, room // part) if limit is None else limit) + (RESERVED if peer.monitor else 0)
+        limit, part = (self.over_tcp, 4) if -1 in peer.shares else (self.connections, 2)
+        places = min(room, max(1, room // part) if limit is None else limit)
+        if peer.ticket is not None and share == peer.shares[0]:
+            places = max(1, places // 2)
+        return places + (RESERVED if peer.monitor else 0)
 
 
 class Clients:
@@ -78,7 +84,7 @@ class Clients:
         # By client id, from the hello on; None until it has its session.
         self._by_client_id: dict[str, Session | None] = {}
         self._shares = shares or Shares()
-        # Of each user, -1 for all by TCP, and by TLS before the hello: accepted connections, and greeted ones.
+        # Of each share, -1 for all by TCP, and by TLS before the hello: accepted connections, and greeted ones.
         self._accepted: Counter[int | str] = Counter()
         self._inside: Counter[int | str] = Counter()
 
@@ -89,7 +95,12 @@ class Clients:
         present = len(self.connections) + len(self._arriving) + self._waiting
         if present >= self.room + UNGREETED + (RESERVED if peer.monitor else 0):
             return False
-        return self._accepted[peer.share] < self._shares.places(peer, self.room) + UNGREETED
+        return self._full_share(peer, self._accepted, UNGREETED) is None
+
+    def _full_share(self, peer: Peer, places: Counter[int | str], more: int = 0) -> int | str | None:
+        """Returns the first of the peer's shares that has no place left, nor any ``more``."""
+        full = (s for s in peer.shares if places[s] >= self._shares.places(peer, s, self.room) + more)
+        return next(full, None)
 
     def wait(self, uid: int) -> None:
         """Counts an accepted connection while its user is looked up."""
@@ -104,14 +115,14 @@ class Clients:
     def expect(self, connection: Connection) -> None:
         """Counts a connection that was accepted and has not begun."""
         self._arriving.add(connection)
-        self._accepted[connection.peer.share] += 1
+        self._accepted.update(connection.peer.shares)
 
     def identified(self, connection: Connection, peer: Peer) -> bool:
         """Counts a connection by TLS under its account from now on; False where it has gone meanwhile."""
         if connection not in self.connections:
             return False
-        self._accepted[connection.peer.share] -= 1
-        self._accepted[peer.share] += 1
+        self._accepted.subtract(connection.peer.shares)
+        self._accepted.update(peer.shares)
         connection.peer = peer
         return True
 
@@ -125,7 +136,7 @@ class Clients:
     def gone(self, connection: Connection) -> None:
         """Gives the place of a connection free; its session may still have to be backed out."""
         if connection in self._arriving or connection in self.connections:
-            self._accepted[connection.peer.share] -= 1
+            self._accepted.subtract(connection.peer.shares)
         self._arriving.discard(connection)
         self.connections.pop(connection, None)
         if connection.disconnected and connection.session is not None:
@@ -136,16 +147,21 @@ class Clients:
         for session in sessions:
             if self._by_client_id.get(session.identity.client_id) is session:
                 del self._by_client_id[session.identity.client_id]
-                self._inside[session.identity.share] -= 1
+                self._inside.subtract(session.identity.shares)
 
     def no_room(self, peer: Peer) -> Refused:
         """Returns the refusal for a connection without a place."""
         about = f"{self.room} connections are open, and this queue manager lets no more in (server.max_connections)"
-        share = self._shares.places(peer, self.room)
-        if max(self._accepted[peer.share], self._inside[peer.share]) >= share:
-            by_name = f"the tasks by tickets of {peer.user}" if peer.ticket else peer.user
-            who, key = (by_name, "per_user") if peer.share != -1 else ("all who come over TCP together", "over_tcp")
-            about = f"{who} may have {share} connections of {self.room}, which are taken (server.max_connections_{key})"
+        full = self._full_share(peer, self._inside)
+        if full is None:
+            full = self._full_share(peer, self._accepted)
+        if full is not None:
+            places = self._shares.places(peer, full, self.room)
+            by_name = f"the tasks by {full}" if peer.ticket and full == peer.shares[0] else peer.user or f"user {full}"
+            who, key = ("all who come over TCP together", "over_tcp") if full == -1 else (by_name, "per_user")
+            about = (
+                f"{who} may have {places} connections of {self.room}, which are taken (server.max_connections_{key})"
+            )
         return Refused(reason=int(Reason.MAX_CONNS_LIMIT_REACHED), about=about)
 
     # -- the greeting -------------------------------------------------------------------------------------
@@ -156,20 +172,20 @@ class Clients:
         if hello.protocol != codec.PROTOCOL_VERSION:
             return codec.other_version(hello, self._version)
         is_full = len(self._by_client_id) >= self.room + (RESERVED if peer.monitor else 0)
-        if is_full or self._inside[peer.share] >= self._shares.places(peer, self.room):
+        if is_full or self._full_share(peer, self._inside) is not None:
             return self.no_room(peer)
         if hello.client_id in self._by_client_id:
             # Outcomes of units of work are kept by it: two at once would settle, and ask for, each other's.
             about = f"client_id {hello.client_id[:64]!r} is another live connection's: choose one at random for each"
             return Refused(reason=int(Reason.ALREADY_CONNECTED), about=about)
         self._by_client_id[hello.client_id] = None
-        self._inside[peer.share] += 1
+        self._inside.update(peer.shares)
         return Identity(
             client_id=hello.client_id,
             application=hello.application,
             pid=peer.pid if peer.pid > 0 else hello.pid,
             uid=peer.uid,
-            share=peer.share,
+            shares=peer.shares,
             user=peer.user,
             run_id="" if peer.ticket else hello.run_id,
             administrator=peer.administrator,
@@ -196,7 +212,7 @@ class Clients:
         """Gives the connection its session, or its claim up."""
         if isinstance(entered, Refused):
             del self._by_client_id[client_id]
-            self._inside[connection.peer.share] -= 1
+            self._inside.subtract(connection.peer.shares)
             return entered
         entered.attachment = connection
         connection.session = self._by_client_id[client_id] = entered

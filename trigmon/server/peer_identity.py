@@ -58,14 +58,16 @@ class Peer:
         return f"{self.user} at {self.address}" if self.user else self.address
 
     @property
-    def share(self) -> int | str:
-        """Whose limits it counts under: its user's number, its account's name by TLS; -1 for all by plain TCP.
+    def shares(self) -> tuple[int | str, ...]:
+        """Whose limits it counts under: its user's, by number and by name; -1 for all by plain TCP.
 
-        Those by tickets have limits of their own: one that was stolen takes no place of the user whose job it was for.
+        A name is one user, by whatever way it comes. Those by tickets are a part of their user's: tickets that were stolen
+        leave the other part to the user whose job they were for.
         """
+        user = (self.user,) if self.user else ()
         if self.ticket is not None:
-            return f"tickets of {self.user}"
-        return self.user if self.uid < 0 and self.user else self.uid
+            return (f"tickets of {self.user}", *(user or (-1,)))
+        return user if user and self.uid < 0 else (self.uid, *user)
 
 
 class Named:
