@@ -172,6 +172,8 @@ def test_secrets_are_in_no_record():
         == "spark.ssl.keyPassword=*** --token: *** x=1"
     )
     assert without_secrets("postgres://u:hunter2@h/db") == "postgres://u:***@h/db"
+    assert without_secrets("see http://u:p@ss@h/x, http://TOKEN@h") == "see http://u:***@h/x, http://***@h"
+    assert without_secrets("https://u:p/w@h a@b //c") == "https://u:***@h a@b //c"
     assert without_secrets(7) == 7
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import trigmon
+from tests.cli.conftest import objects, run_cli
 from tests.tls.authorities import Site
 from tests.waiting import until
 from trigmon.mq.calls import Define, Delete
@@ -80,6 +81,12 @@ def errors_of(address):
         "tcp://batch:{}@127.0.0.1:1414/QM1",
         "tcp://127.0.0.1:1414/QM1?password={}",
         "https://batch:{}@localhost/QM1",
+        "tls://localhost:x?credential={0}@y&{0}@{0}",
+        "tls://localhost:1415?user={0}@y&pw={0}",
+        "tls://localhost:1415?user=x@y&pw={}",
+        "tcp://127.0.0.1:1414?x@y&pw={}",
+        "tls://batch:a?{0}@{0}@localhost:x",
+        "batch:{}@localhost//x@y",
     ],
 )
 def test_a_password_in_an_address_is_in_no_error(address):
@@ -119,6 +126,24 @@ def test_a_password_in_a_setting_is_not_shown(daemon):
     one.settings["store.postgres"] = f"postgresql:{url}/x"
     assert one.launch().wait() == 2
     assert SECRET not in one.log.read_text()
+
+
+@pytest.mark.parametrize("before", ["u:p@{}", "u:{}@p", "{}", "u:p/{}", ":{}", "u/{}"])
+def test_whatever_stands_before_the_host_of_a_setting_is_not_shown(before):
+    shown = shown_setting(f"http://{before.format(SECRET)}@localhost:4318/v1")
+    assert shown.endswith("***@localhost:4318/v1")
+    assert SECRET not in shown
+
+
+def shown_setting(endpoint):
+    """Returns the address of the traces as ``config show`` shows it."""
+    result = run_cli("config", "show", "--output", "json", env={"TRIGMON_TRACES_ENDPOINT": endpoint})
+    (row,) = (row for row in objects(result) if row["key"] == "traces.endpoint")
+    return row["value"]
+
+
+def test_a_setting_without_a_secret_is_shown_whole():
+    assert shown_setting("http://localhost:4318/v1") == "http://localhost:4318/v1"
 
 
 def key_lines(path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -43,7 +42,9 @@ def show(origin: bool) -> None:
 
 def _shown(value: object) -> object:
     """Returns a value without the password of a URL."""
-    return re.sub(r"(//[^/@:]*:)[^/@]*@", r"\1***@", value) if isinstance(value, str) else value
+    from trigmon.url_credentials import without_credentials
+
+    return without_credentials(value) if isinstance(value, str) else value
 
 
 @command("check", "trigmon config check\ntrigmon config check --config new.yaml", config)

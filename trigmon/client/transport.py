@@ -24,12 +24,19 @@ from trigmon.wire.frames import HELLO_LIMIT, MAX_LENGTH, FrameReader, ProtocolEr
 _RECEIVE = 262_144
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # a host that fell silent: a minute
 
+_SCHEMES = ("tls://", "tls:", "tcp://", "tcp:", "unix:", "http://", "https://")
+
 
 def shown(address: str) -> str:
-    """Returns an address as an error names it: a password may stand before the host, or among the keys behind it."""
-    before, at, rest = address.rpartition("@")
-    scheme = before.partition("//")[0] + "//" if "//" in before else before.partition(":")[0] + ":" if before else ""
-    return f"{scheme}***@{rest}".partition("?")[0] if at else address.partition("?")[0]
+    """Returns an address as an error names it: a password may stand before the host, or among the keys behind it.
+
+    Where an "@" stands behind a "?", the one may be a password's or the other a key's: then no host is named.
+    """
+    before, _, keys = address.partition("?")
+    if "@" not in address:
+        return before
+    scheme = next((scheme for scheme in _SCHEMES if address.startswith(scheme)), "")
+    return f"{scheme}***" if "@" in keys else f"{scheme}***@{before.rpartition('@')[2]}"
 
 
 class Link(Protocol):

@@ -19,11 +19,11 @@ from trigmon.mq.calls import Call
 from trigmon.mq.replies import Counted, Sifted
 from trigmon.qmgr.manager_events import AdministrativeAct, NotAuthorizedCall
 from trigmon.qmgr.sessions import Session
+from trigmon.url_credentials import without_credentials
 
 DENIALS_A_SECOND = 10
 """More of them are counted in the file, not written: a client in a loop must not fill the disk."""
 _SECRET = re.compile(r"((?:pass|secret|token|key|credential)[\w.-]*\s*[=:]\s*)[^\s,;'\"]+", re.IGNORECASE)
-_IN_URL = re.compile(r"(//[^/@:\s]+:)[^/@\s]+@")
 _NOT_SHOWN = frozenset(("attributes", "where", "after", "limit", "with_data"))
 Fields = dict[str, Any]
 
@@ -32,7 +32,7 @@ def without_secrets(value: object) -> object:
     """Returns a value as a record holds it: passwords, tokens and keys in a text are left out."""
     if not isinstance(value, str):
         return value
-    return _IN_URL.sub(r"\1***@", _SECRET.sub(r"\1***", value))
+    return without_credentials(_SECRET.sub(r"\1***", value))
 
 
 def who_and_where(session: Session) -> Fields:

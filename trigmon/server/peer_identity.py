@@ -61,8 +61,8 @@ class Peer:
     def shares(self) -> tuple[int | str, ...]:
         """Whose limits it counts under: its user's, by number and by name; -1 for all by plain TCP.
 
-        A name is one user, by whatever way it comes. Those by tickets are a part of their user's: tickets that were stolen
-        leave the other part to the user whose job they were for.
+        A name is one user, by whatever way it comes. Those by tickets are a part of their user's: tickets that were
+        stolen leave the other part to the user whose job they were for.
         """
         user = (self.user,) if self.user else ()
         if self.ticket is not None:
