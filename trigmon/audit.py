@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable
@@ -25,8 +26,6 @@ _LONGEST_LINE = 1 << 20
 _LONGEST_VALUE = 1000
 """Characters of a value that are kept where a line would be too long."""
 _BEGIN = b'{"number":'
-_ROTATED = ".1"
-"""What logrotate(8) adds to the name of the newest file that it has renamed."""
 Record = dict[str, Any]
 
 
@@ -99,7 +98,8 @@ def verify(paths: Iterable[Path]) -> tuple[int, Link]:
                         raise AuditError(f"{where}: the line has no end")
                     record, place = _read(line, where)
                     if last is not None and (place.number != last.number + 1 or record["previous"] != last.hash):
-                        raise AuditError(f"{where}: line {place.number} does not follow line {last.number}")
+                        anew = ": a chain begins anew" if place.number == 1 else ""
+                        raise AuditError(f"{where}: line {place.number} does not follow line {last.number}{anew}")
                     if place.number == 1 and record["previous"] != START:
                         raise AuditError(f"{where}: line 1 has a line before it")
                     count, last = count + 1, place
@@ -123,26 +123,45 @@ def _last_whole(file: int, path: Path) -> tuple[Link | None, int]:
     return last, size - len(torn)
 
 
+def _rotated(path: Path) -> list[Path]:
+    """Returns the files beside it whose names logrotate(8) may have made of its name, with a number or a date."""
+    stem, name, suffix = (re.escape(text) for text in (path.stem, path.name, path.suffix))
+    pattern = re.compile(rf"{name}[.-]\d.*|{stem}[.-]\d[\d.-]*{suffix}([.-].*)?", re.DOTALL)
+    found = (file for file in path.parent.iterdir() if file != path and pattern.fullmatch(file.name))
+    return [file for file in found if stat.S_ISREG(file.lstat().st_mode)]
+
+
 def _last_rotated(path: Path) -> Link:
-    """Returns the last place of the file that was renamed while nobody wrote; FIRST where there is none."""
-    rotated = path.with_name(path.name + _ROTATED)
-    try:
-        file = os.open(rotated, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return FIRST
-    try:
-        return _last_whole(file, rotated)[0] or FIRST
-    except (OSError, AuditError):
-        return FIRST
-    finally:
-        os.close(file)
+    """Returns the highest place in the files that were renamed while nobody wrote; FIRST where there is none.
+
+    Raises AuditError where one that is newer than its file cannot be read: a chain that began anew would look sound.
+    """
+    last, written, unread = FIRST, -1, []
+    for rotated in _rotated(path):
+        changed = rotated.lstat().st_mtime_ns
+        try:
+            file = os.open(rotated, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                found = _last_whole(file, rotated)[0] or FIRST
+            finally:
+                os.close(file)
+        except (OSError, AuditError):
+            unread.append((changed, rotated))
+            continue
+        if found.number > last.number:
+            last, written = found, changed
+    newest = max(unread, default=(-1, path))
+    if newest[0] > written:
+        why = "the chain may go on behind this part, which cannot be read"
+        raise AuditError(f"{newest[1]}: {why}: decompress it beside {path.name}, or move it away")
+    return last
 
 
 class AuditFile:
     """The file that a daemon appends to. A start goes on behind its last whole line; a torn one is taken off.
 
-    An empty one goes on behind the file that logrotate(8) has renamed. Raises AuditError where it cannot be opened,
-    another process writes it, or it is no audit file.
+    An empty one goes on behind the last line of the files that logrotate(8) has renamed. Raises AuditError where it
+    cannot be opened, another process writes it, it is no audit file, or the newest of those files cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -162,6 +181,7 @@ class AuditFile:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             last, end = _last_whole(file, self.path)
             os.ftruncate(file, end)
+            return file, last or before or _last_rotated(self.path)
         except BlockingIOError:
             os.close(file)
             raise AuditError(f"{self.path}: another process writes it: each queue manager has its own file") from None
@@ -171,7 +191,6 @@ class AuditFile:
         except AuditError:
             os.close(file)
             raise
-        return file, last or before or _last_rotated(self.path)
 
     def append(self, fields: Record) -> Link:
         """Appends a line with the time, and returns its place. Raises AuditError: then the file is as before."""

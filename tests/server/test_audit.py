@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import re
 import resource
 import signal
 
@@ -12,7 +14,7 @@ import pytest
 import trigmon
 from tests.daemons import define
 from tests.strangers import as_user
-from trigmon.audit import FIRST, AuditError, AuditFile, chained, verify
+from trigmon.audit import FIRST, AuditError, AuditFile, Link, chained, verify
 from trigmon.mq import calls
 from trigmon.mq.calls import Alter, Clear, Delete, Pause, Put, Set, SetAuthority
 from trigmon.mq.replies import Values
@@ -121,9 +123,10 @@ def test_the_chain_goes_on_behind_a_kill_a_torn_line_and_a_rotation(one, tmp_pat
     done = one.trigmon("audit", "verify", str(rotated), str(path), "--output", "json")
     assert done.returncode == 0, done.stderr
     (last,) = lines(path)
-    assert json.loads(done.stdout) == {"lines": 3, "number": 3, "hash": last["hash"]}
+    assert json.loads(done.stdout) == {"lines": 3, "first": 1, "number": 3, "hash": last["hash"]}
+    anew = "line 1 does not follow line 3: a chain begins anew"
     broken = one.trigmon("audit", "verify", str(path), str(rotated))
-    assert (broken.returncode, broken.stderr) == (1, f"trigmon: {rotated}:1: line 1 does not follow line 3\n")
+    assert (broken.returncode, broken.stderr) == (1, f"trigmon: {rotated}:1: {anew}\n")
 
 
 @pytest.fixture
@@ -247,6 +250,68 @@ def test_the_chain_goes_on_behind_a_rotation_while_it_was_stopped(tmp_path):
     path.touch()
     file_with(path, 1)
     assert verify([rotated, path])[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("rotated", "older"),
+    [
+        ("audit.jsonl-20261125", "audit.jsonl.1"),
+        ("audit.jsonl.1", "audit.jsonl-20261125"),
+        ("audit.jsonl-20261125-1764028800", "audit.jsonl-20261124.gz"),
+        ("audit.jsonl.2026-11-25", "audit.jsonl.2"),
+        ("audit-20261125.jsonl", "audit-20261124.jsonl"),
+        ("audit.1.jsonl", "audit.2.jsonl.gz"),
+    ],
+)
+def test_a_start_behind_a_rotation_goes_on_behind_the_last_line_of_any_part(tmp_path, rotated, older):
+    path = tmp_path / "audit.jsonl"
+    file_with(path, 3).close()
+    first = tmp_path / "first"
+    first.write_bytes(path.read_bytes())
+    (tmp_path / older).write_bytes(gzip.compress(path.read_bytes()) if older.endswith("gz") else path.read_bytes())
+    os.utime(tmp_path / older, (1, 1))
+    path.rename(tmp_path / "audit.jsonl.3")
+    file_with(path, 2).close()
+    path.rename(tmp_path / rotated)
+    for other in ("audit.jsonl.4", "audit.jsonl.last", "audit2.jsonl", "audit.jsonl-qm2", "1audit.jsonl"):
+        (tmp_path / other).write_bytes(b"")
+    file_with(path, 1).close()
+    assert verify([first, tmp_path / rotated, path]) == (6, Link(6, lines(path)[0]["hash"]))
+
+
+@pytest.mark.parametrize("ending", ["1.gz", "1.zst"])
+def test_a_part_that_cannot_be_read_and_is_the_newest_is_named_and_no_chain_begins_anew(tmp_path, ending):
+    path, packed = tmp_path / "audit.jsonl", tmp_path / f"audit.jsonl.{ending}"
+    file_with(path, 3).close()
+    path.rename(tmp_path / "audit.jsonl.2")
+    os.utime(tmp_path / "audit.jsonl.2", (1, 1))
+    file_with(path, 2).close()
+    plain = path.read_bytes()
+    path.unlink()
+    packed.write_bytes(gzip.compress(plain))
+    for _ in range(2):
+        with pytest.raises(AuditError, match=rf"{re.escape(str(packed))}: .*decompress it .*or move it away"):
+            AuditFile(path)
+    assert path.read_bytes() == b""
+    packed.unlink()
+    (tmp_path / "audit.jsonl.1").write_bytes(plain)
+    file_with(path, 1).close()
+    assert verify([tmp_path / "audit.jsonl.2", tmp_path / "audit.jsonl.1", path])[0] == 6
+
+
+def test_verify_says_from_which_line_on_the_files_are_and_what_began_anew(one, path, tmp_path):
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(rows[2:]))
+    hash_ = lines(path)[-1]["hash"]
+    done = one.trigmon("audit", "verify", str(path))
+    assert done.stdout == (
+        f"3 lines are as they were written, number 3 to 5; the last has hash {hash_}. "
+        "Lines 1 to 2 are not in these files\n"
+    )
+    anew = tmp_path / "anew"
+    file_with(anew).close()
+    broken = one.trigmon("audit", "verify", str(path), str(anew))
+    assert broken.stderr == f"trigmon: {anew}:1: line 1 does not follow line 5: a chain begins anew\n"
 
 
 def test_a_file_has_one_writer(tmp_path):

@@ -22,8 +22,9 @@ def audit() -> None:
 def verify(ctx: click.Context, files: tuple[Path, ...]) -> None:
     """Check the chain of hashes of FILE; several are parts of one chain, the oldest first.
 
-    Prints the number and the hash of the last line: compare them with audit_number and audit_hash in the log, since
-    lines that are taken off the end break no chain. Exit 1 where a line was changed, taken out, put in or moved.
+    Prints the numbers of the first and last line, and the last one's hash: compare them with audit_number and
+    audit_hash in the log, since lines that are taken off the end break no chain. Exit 1 where a line was changed,
+    taken out, put in or moved.
     """
     from trigmon.audit import AuditError
     from trigmon.audit import verify as verify_files
@@ -34,5 +35,8 @@ def verify(ctx: click.Context, files: tuple[Path, ...]) -> None:
     except AuditError as error:
         click.echo(f"trigmon: {error}", err=True)
         ctx.exit(BROKEN)
-    text = f"{count} lines are as they were written; the last is number {last.number}, hash {last.hash}"
-    output.done(text, {"lines": count, "number": last.number, "hash": last.hash})
+    first = last.number - count + 1
+    which = f"number {first} to {last.number}; the last has hash {last.hash}" if count else "for there are none"
+    text = f"{count} lines are as they were written, {which}"
+    text += f". Lines 1 to {first - 1} are not in these files" if first > 1 else ""
+    output.done(text, {"lines": count, "first": first, "number": last.number, "hash": last.hash})
