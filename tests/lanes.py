@@ -146,6 +146,7 @@ USED_BY_FILE = {
     "tests/mqi/test_c_callbacks.py": "process",
     "tests/mqi/test_c_programs.py": "process",
     "tests/mqi/test_c_source.py": "process",
+    "tests/mqi/test_c_two_gets.py": "process",
     "tests/rules/test_launching_stories.py::test_many_stories": "postgres",
     "tests/rules/test_pausing.py::test_what_is_kept_is_what_goes_on_and_the_newest_of_what_ended": "postgres",
     "tests/scenarios/test_any_shared_story.py::test_it_does_so_in_a_group_on_postgresql": "postgres",

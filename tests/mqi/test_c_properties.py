@@ -189,9 +189,13 @@ def test_what_cannot_be_converted_is_a_warning_and_the_data_are_as_they_were(mqi
         assert (got.comp_code, got.reason, got.data) == (1, reason, data)
     mqi.put(hconn, hobj, "ü€".encode(), md=Block("MQMD", Format="MQSTR"))
     assert mqi.get(hconn, hobj, CONVERT, md=Block("MQMD", CodedCharSetId=819)).data == b"\xfc\x1a"
-    mqi.put(hconn, hobj, b"abc", md=Block("MQMD", Format="MQSTR"))
-    got = mqi.get(hconn, hobj, CONVERT, room=4, md=Block("MQMD", CodedCharSetId=1202))
-    assert (got.reason, got.length) == (2120, 6)
+
+
+@pytest.mark.parametrize("accepts", [0, ACCEPT])
+def test_text_that_becomes_longer_than_the_buffer_comes_whole_as_it_was(mqi, hconn, hobj, accepts):
+    mqi.put(hconn, hobj, b"abc", md=Block("MQMD", Format="MQSTR", CodedCharSetId=819))
+    got = mqi.get(hconn, hobj, CONVERT | accepts, room=4, md=Block("MQMD", CodedCharSetId=1202))
+    assert (got.comp_code, got.reason, got.length, got.data, got.md.CodedCharSetId) == (1, 2120, 3, b"abc", 819)
 
 
 def test_text_is_converted_without_a_queue_manager(mqi):

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callback.h"
 #include "internal.h"
 #include "options.h"
 #include "properties.h"
@@ -135,8 +136,9 @@ static void take_out(struct got *got, struct properties *all) {
     }
 }
 
-/* Converts the text of a message into the characters that the descriptor asks for. Returns the reason why not. */
-static MQLONG convert(const MQMD *asked, struct got *got, struct writer *converted) {
+/* Converts the text of a message into the characters that the descriptor asks for. Returns the reason why not: a text that
+   becomes longer than the buffer (2120) stays as it was, since what would be cut off it is on no queue any more. */
+static MQLONG convert(const MQMD *asked, struct got *got, MQLONG room, struct writer *converted) {
     MQLONG to = asked->CodedCharSetId;
     if (to == MQCCSI_Q_MGR || to == MQCCSI_APPL || to == MQCCSI_EMBEDDED) to = TRIGMON_CCSID;
     MQLONG from = got->md.CodedCharSetId ? got->md.CodedCharSetId : TRIGMON_CCSID;
@@ -149,6 +151,7 @@ static MQLONG convert(const MQMD *asked, struct got *got, struct writer *convert
     MQLONG from_order = from == 1200 && (got->md.Encoding & 0xf) == 2 ? 1202 : from;
     MQLONG to_order = to == 1200 && (asked->Encoding & 0xf) == 2 ? 1202 : to;
     if (convert_text(from_order, got->data.bytes, got->data.length, to_order, converted, 1) < 0) return MQRC_NOT_CONVERTED;
+    if (converted->length > (size_t)room) return MQRC_CONVERTED_MSG_TOO_BIG;
     got->data = (struct slice){converted->bytes, converted->length};
     got->length = (MQLONG)converted->length;
     got->md.CodedCharSetId = to;
@@ -174,34 +177,54 @@ static MQLONG first_limit(const MQGMO *gmo, MQLONG length) {
     return takes_properties_out(gmo) && gmo->Options & MQGMO_ACCEPT_TRUNCATED_MSG ? -1 : length;
 }
 
-/* Returns the length of a message whose header alone makes it longer than the buffer, or 0. */
+/* Returns the length of a message whose header alone makes it longer than the buffer, or 0: a header that cannot be read
+   stays before the data, so that it counts. */
 static MQLONG fits_without_header(const struct got *got, MQLONG length) {
     MQRFH2 header;
-    if (memcmp(got->md.Format, "MQHRF2  ", 8) != 0 || got->data.length < RFH2_LENGTH) return 0;
+    if (got->data.length < RFH2_LENGTH) return 0;
     memcpy(&header, got->data.bytes, sizeof header);
     MQLONG of_header = swapped_if(header.StrucLength, got->md.Encoding);
-    return of_header >= RFH2_LENGTH && of_header <= got->length && got->length - of_header <= length ? got->length : 0;
+    if (of_header < RFH2_LENGTH || of_header > got->length || got->length - of_header > length) return 0;
+    struct properties found = {0};
+    int is_cut = (size_t)of_header > got->data.length;
+    int is_header = is_cut || read_rfh2(got->data.bytes, got->data.length, got->md.Encoding, &found, &header) > 0;
+    clear_properties(&found);
+    return is_header ? got->length : 0;
+}
+
+/* Gets the message that was longer than the buffer, where it is not without its header. It is looked at but for its last
+   byte, so that it is not taken, and got whole then: both times by its id, since another program may take it in between. */
+static struct result with_room(struct connection *c, const struct object *object, const MQMD *md, const MQGMO *gmo,
+                               const struct wanted *wanted, MQLONG length, struct got *got) {
+    MQBYTE24 msg_id;
+    memcpy(msg_id, got->md.MsgId, 24);
+    MQGMO at_once = *gmo;
+    at_once.Options &= ~MQGMO_WAIT;
+    struct wanted same = *wanted;
+    if (!(gmo->Options & MQGMO_LOGICAL_ORDER)) {
+        same.msg_id = msg_id;
+        same.match |= MQMO_MATCH_MSG_ID;
+    }
+    struct result result = ask(c, object, md, &at_once, &same, got->length - 1, got);
+    if (result.reason != MQRC_TRUNCATED_MSG_FAILED) return result;
+    MQLONG whole = fits_without_header(got, length);
+    return whole == 0 ? result : ask(c, object, md, &at_once, &same, whole, got);
 }
 
 static struct result fetched(struct connection *c, const struct object *object, const MQMD *md, const MQGMO *gmo,
-                             struct wanted *wanted, MQLONG length, struct got *got) {
-    MQLONG limit = first_limit(gmo, length);
-    struct result result = ask(c, object, md, gmo, wanted, limit, got);
-    if (result.reason != MQRC_TRUNCATED_MSG_FAILED || !takes_properties_out(gmo)) return result;
-    if (got->data.length < RFH2_LENGTH && got->length >= RFH2_LENGTH && memcmp(got->md.Format, "MQHRF2  ", 8) == 0) {
-        /* The buffer is shorter than the header: as much as may be there is looked at, and it is still too long. */
-        struct result again = ask(c, object, md, gmo, wanted, got->length - 1, got);
-        if (again.reason != MQRC_TRUNCATED_MSG_FAILED) return again;
+                             const struct wanted *wanted, MQLONG length, struct got *got) {
+    MQGMO asked = *gmo;
+    int64_t until_ms = monotonic_ms() + gmo->WaitInterval;
+    for (;;) {
+        struct result result = ask(c, object, md, &asked, wanted, first_limit(gmo, length), got);
+        if (result.reason != MQRC_TRUNCATED_MSG_FAILED || !takes_properties_out(gmo)) return result;
+        if (memcmp(got->md.Format, "MQHRF2  ", 8) != 0 || got->length <= RFH2_LENGTH) return result;
+        result = with_room(c, object, md, gmo, wanted, length, got);
+        if (result.reason != MQRC_NO_MSG_AVAILABLE) return result;
+        /* Another program has taken it: this one waits for the next in the time that is left. */
+        int64_t left_ms = until_ms - monotonic_ms();
+        if (gmo->WaitInterval >= 0) asked.WaitInterval = left_ms > 0 ? (MQLONG)left_ms : 0;
     }
-    MQLONG whole = fits_without_header(got, length);
-    if (whole == 0) return result;
-    /* It is the same message, by its id, that is got now. */
-    MQBYTE24 msg_id;
-    memcpy(msg_id, got->md.MsgId, 24);
-    struct wanted same = *wanted;
-    same.msg_id = msg_id;
-    same.match |= MQMO_MATCH_MSG_ID;
-    return ask(c, object, md, gmo, &same, whole, got);
 }
 
 struct result get_message(struct connection *c, struct object *object, MQMD *md, MQGMO *gmo, MQLONG length, void *buffer,
@@ -224,13 +247,13 @@ struct result get_message(struct connection *c, struct object *object, MQMD *md,
         clear_properties(&none);
     }
     if (!is_left && gmo->Options & MQGMO_CONVERT && got.data.length == (size_t)got.length) {
-        reason = convert(md, &got, &converted);
+        reason = convert(md, &got, length, &converted);
         if (reason != MQRC_NONE && result.reason == MQRC_NONE) result = warned(reason);
     }
     size_t copied = got.data.length < (size_t)length ? got.data.length : (size_t)length;
     if (copied > 0) memcpy(buffer, got.data.bytes, copied);
     if (!is_left && got.length > (MQLONG)copied && result.reason != MQRC_TRUNCATED_MSG_ACCEPTED)
-        result = warned(converted.length ? MQRC_CONVERTED_MSG_TOO_BIG : MQRC_TRUNCATED_MSG_ACCEPTED);
+        result = warned(MQRC_TRUNCATED_MSG_ACCEPTED);
     *data_length = got.length;
     tell(c, object, md, gmo, &got, (MQLONG)copied);
     free(converted.bytes);
