@@ -167,3 +167,21 @@ def test_what_cannot_be_registered_is_refused_by_its_own_reason(mqi, hconn, q_na
     assert mqi.call("MQCTL", hconn, 7, None) == (2, 2488)
     assert mqi.call("MQCTL", hconn, SUSPEND, None) == (2, 2534)
     assert mqi.call("MQCTL", hconn, RESUME, None) == (2, 2534)
+
+
+def test_a_callback_that_stops_consumption_is_the_last_one(mqi, hconn, sender, q_name, qm):
+    from tests.daemons import define
+
+    define(qm, q_name + ".B")
+    names = (q_name, q_name + ".B")
+    hobjs = [mqi.open(hconn, name, INPUT) for name in names]
+    outs = [mqi.open(sender, name, OUTPUT) for name in names]
+    for out in outs:
+        mqi.put(sender, out, b"one")
+    consumer = Consumer(also=lambda own: mqi.ask("MQCTL", own, STOP, None))
+    for hobj in hobjs:
+        register(mqi, hconn, hobj, consumer)
+    mqi.ask("MQCTL", hconn, START, None)
+    consumer.next()
+    mqi.ask("MQCTL", hconn, STOP, None)
+    assert consumer.calls.empty()

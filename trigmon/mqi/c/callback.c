@@ -157,6 +157,11 @@ static void call_all(struct connection *c, MQLONG call_type, MQLONG option) {
     }
 }
 
+/* Returns whether a callback has stopped or suspended the consumption: then no other one follows it. */
+static int is_held(const struct consumption *all) {
+    return __atomic_load_n(&all->wants_stop, __ATOMIC_ACQUIRE) || __atomic_load_n(&all->is_suspended, __ATOMIC_ACQUIRE);
+}
+
 static void *run(void *given) {
     struct connection *c = given;
     struct consumption *all = c->consumption;
@@ -164,11 +169,12 @@ static void *run(void *given) {
     call_all(c, MQCBCT_START_CALL, MQCBDO_START_CALL);
     while (!is_to_end(all)) {
         int count = consumers(c, hobjs, 256), served = 0, ended = count < 0;
-        for (int i = 0; i < count && !ended; i++) {
+        for (int i = 0; i < count && !ended && !is_held(all); i++) {
             int got = consume(c, hobjs[i], 0);
             served += got > 0;
             ended = got < 0;
         }
+        if (is_held(all)) continue;
         if (!ended && !served && count > 0) ended = consume(c, hobjs[0], count == 1 ? WAIT_MS : WAIT_MS / count + 1) < 0;
         if (!ended && !served && count == 0) {
             struct timespec pause = {0, WAIT_MS * 1000000L};
@@ -232,7 +238,7 @@ static MQLONG set_suspended(struct consumption *all, int suspended) {
 static MQLONG stop(struct consumption *all) {
     if (all == NULL) return MQRC_NONE;
     pthread_mutex_lock(&all->lock);
-    all->wants_stop = 1;
+    __atomic_store_n(&all->wants_stop, 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&all->changed);
     int is_itself = all->is_running && pthread_equal(all->thread, pthread_self());
     while (!is_itself && all->is_running) pthread_cond_wait(&all->changed, &all->lock);
