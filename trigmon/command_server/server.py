@@ -2,10 +2,11 @@
 
 A command is got under syncpoint, and committed in the turn of its last reply. Most commands take one turn: after a
 kill the command is there still, or it is done and answered. What goes in slices, CLEAR and long listings, takes
-several turns, with calls of other clients between; after a kill between them the command is there still and is
-performed again. What a turn does is counted in steps, so that no command makes a turn long.
+several turns, with calls of other clients between; after a kill between them the command is there still, and as all
+that was put before a start it is nobody's. What a turn does is counted in steps, so that no command makes a turn long.
 
-A command is performed by the calls of the command line, on a connection with the rights of who put it.
+A command is performed by the calls of the command line, on a connection with the rights of who put it. One of which
+that is not known for certain is nobody's: it is answered with MQRC_NOT_AUTHORIZED and not performed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from trigmon.pcf.texts import OF_Q_MGR, text_codec
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import ITSELF, Identity, Session
 from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
-from trigmon.rules.model.authority import User
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.port import StoreBroken
@@ -42,8 +42,8 @@ BYTES_PER_STEP: Final = 128
 LONGEST_COMMAND: Final = 32_768
 """The longest command, in bytes: it is read in one piece, so it must not take longer than a turn may."""
 _TAKE: Final = (GetOption.SYNCPOINT | GetOption.NO_WAIT).value
-_LONGEST_KNOWN_USER: Final = 12
-"""UserIdentifier has twelve characters: of a name that fills it, the rest is not known."""
+_NO_NAME: Final = ""
+"""The name of dynamic queues by which no queue is made, since it is not allowed: MQRC_DYNAMIC_Q_NAME_ERROR."""
 
 
 class CommandServer:
@@ -100,7 +100,7 @@ class CommandServer:
             return None
         assert isinstance(got, WasGot)
         self._room -= min(len(got.data), LONGEST_COMMAND) // BYTES_PER_STEP
-        return self._perform(got.descriptor, got.data)
+        return self._perform(got.descriptor, got.data, self._commands.taken_of)
 
     def _ask(self, call: Call, session: Session | None = None) -> Reply:
         by = session or self._session
@@ -125,36 +125,38 @@ class CommandServer:
 
     # -- one command ------------------------------------------------------------------------------------------
 
-    def _perform(self, command: MessageDescriptor, data: bytes) -> Iterator[None]:
-        """Performs a command; each step is a reply, or a slice of the work."""
+    def _perform(self, command: MessageDescriptor, data: bytes, by: ConnectionFacts | None) -> Iterator[None]:
+        """Performs a command of a connection's, or refuses nobody's; each step is a reply, or a slice of the work."""
         # Not in a finally clause: what is not performed to its end, at the end of the queue manager, is backed out.
-        sender = self._manager.connect(self._identity_of(command))
+        sender = self._manager.connect(_identity_of(by))
         if self._may_be_answered(command, sender):
-            yield from self._answered(command, data, sender)
+            yield from self._answered(command, data, sender, is_known=by is not None)
         self._ask(Commit(unit=self._unit))
         if not sender.is_gone:
             self._manager.answer(sender, Disconnect(), self._now())
 
-    def _answered(self, command: MessageDescriptor, data: bytes, sender: Session) -> Iterator[None]:
+    def _answered(self, command: MessageDescriptor, data: bytes, sender: Session, *, is_known: bool) -> Iterator[None]:
         ccsid = command.coded_char_set_id
         ccsid = CCSID_UTF8 if ccsid in OF_Q_MGR or text_codec(ccsid) is None else ccsid
         number = 0
         try:
             message = self._read(command, data)
             number = message.command
+            if not is_known:
+                raise NotAuthorized("whose command it is is not known")
             for reply in replies(message, partial(self._ask_for, sender), escape):
                 if reply is not None:
-                    self._put(command, reply, ccsid)
+                    self._put(command, sender, reply, ccsid)
                 if reply is None or reply.control != LAST:
                     yield
-        except PcfError as error:
-            self._put(command, refusal(number, error), ccsid)
+        except (PcfError, NotAuthorized) as error:
+            self._put(command, sender, refusal(number, error), ccsid)
         except StoreBroken:
             raise
         except Exception as error:  # a bug: this command fails, the next is performed
             self._commands.report(CommandFailed(number, error))
             failed = (CompCode.FAILED, int(PcfReason.UNEXPECTED_ERROR))
-            self._put(command, PcfMessage(StructureType.RESPONSE, number, *failed, ()), ccsid)
+            self._put(command, sender, PcfMessage(StructureType.RESPONSE, number, *failed, ()), ccsid)
 
     @staticmethod
     def _read(command: MessageDescriptor, data: bytes) -> PcfMessage:
@@ -165,37 +167,13 @@ class CommandServer:
             raise PcfError(PcfReason.MD_FORMAT_ERROR, f"format {command.format!r}")
         return unpack_message(data, command.encoding, command.coded_char_set_id)
 
-    def _put(self, command: MessageDescriptor, reply: PcfMessage, ccsid: int) -> None:
+    def _put(self, command: MessageDescriptor, sender: Session, reply: PcfMessage, ccsid: int) -> None:
         """Puts a reply; where its queue does not take it, it goes to the dead-letter queue."""
         data = pack_message(reply, command.encoding, ccsid)
         try:
             self._ask(reply_to(command, data, ccsid, self._now()))
         except MQError as error:
-            self._commands.report(CommandDropped(command, f"its reply: {error}"))
-
-    def _identity_of(self, command: MessageDescriptor) -> Identity:
-        """Returns the user of a command.
-
-        One that was put before the last start has the rights that settings and records give the name in UserIdentifier.
-        """
-        name = command.user_identifier
-        by: User | None = None
-        if self._commands.is_known(command.msg_id):
-            by = self._commands.take(command.msg_id)
-        elif name and len(name) < _LONGEST_KNOWN_USER:
-            by = self._manager.known_user(name, ())
-        if by is None:
-            return Identity(client_id="", application=APPLICATION)
-        return Identity(
-            client_id="",
-            application=APPLICATION,
-            pid=by.pid if isinstance(by, ConnectionFacts) else 0,
-            user=by.user,
-            administrator=by.is_administrator,
-            monitor=by.is_monitor,
-            setter=by.is_setter,
-            groups=by.groups,
-        )
+            self._commands.report(CommandDropped(command, sender.identity.user, f"its reply: {error}"))
 
     def _may_be_answered(self, command: MessageDescriptor, sender: Session) -> bool:
         """Returns whether the command has a reply queue, and its user may put there; reports one that is dropped."""
@@ -205,7 +183,7 @@ class CommandServer:
         elif not sender.identity.administrator:
             why = self._why_no_reply(command, sender)
         if why:
-            self._commands.report(CommandDropped(command, why))
+            self._commands.report(CommandDropped(command, sender.identity.user, why))
         return not why
 
     def _why_no_reply(self, command: MessageDescriptor, sender: Session) -> str:
@@ -214,7 +192,9 @@ class CommandServer:
         if command.reply_to_q_mgr not in ("", self._manager.name):
             name = command.reply_to_q_mgr  # the transmission queue
         try:
-            opened = self._ask(Open(object_name=name, options=OpenOption.OUTPUT.value), sender)
+            # Not a model queue: its open would make a queue, for a reply that is put elsewhere.
+            only_there = Open(object_name=name, options=OpenOption.OUTPUT.value, dynamic_q_name=_NO_NAME)
+            opened = self._ask(only_there, sender)
         except NotAuthorized as error:
             return f"its replies: {error}"
         except MQError:
@@ -222,3 +202,19 @@ class CommandServer:
         assert isinstance(opened, Opened)
         self._ask(Close(handle=opened.handle), sender)
         return ""
+
+
+def _identity_of(by: ConnectionFacts | None) -> Identity:
+    """Returns the identity that performs a command; nobody's has no user, and may what every user may."""
+    if by is None:
+        return Identity(client_id="", application=APPLICATION)
+    return Identity(
+        client_id="",
+        application=APPLICATION,
+        pid=by.pid,
+        user=by.user,
+        administrator=by.is_administrator,
+        monitor=by.is_monitor,
+        setter=by.is_setter,
+        groups=by.groups,
+    )

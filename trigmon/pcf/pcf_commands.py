@@ -126,6 +126,6 @@ def _refused(
     return PcfMessage(StructureType.RESPONSE, command, CompCode.FAILED, reason, about, sequence + 1, LAST)
 
 
-def refusal(command: int, error: PcfError) -> PcfMessage:
-    """Returns the reply to a message that cannot be read as a command."""
-    return _refused(command, 0, int(error.reason), error.parameter)
+def refusal(command: int, error: PcfError | MQError) -> PcfMessage:
+    """Returns the reply to a message that cannot be read as a command, or is not to be performed."""
+    return _refused(command, 0, int(error.reason), error.parameter if isinstance(error, PcfError) else 0)

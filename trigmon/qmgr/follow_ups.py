@@ -25,6 +25,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import CommandPut, ScanDue, SweepDue
+from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 
@@ -98,15 +99,27 @@ class Notes:
         if not change.unit_id and change.trigger is not None:
             self._tell_available(change.q_name, change.trigger)
 
+    def _note_taken(self, change: c.TakeMessage, now: int) -> None:
+        if change.message.q_name == COMMAND_INPUT_Q:
+            self.commands.took(change.message.number)
+
     def _note_removed(self, change: c.RemoveMessage, now: int) -> None:
         self._activity.removed(change.message.q_name, now)
+        self._note_left(change.message)
+
+    def _note_left(self, *messages: StoredMessage) -> None:
+        if messages[0].q_name == COMMAND_INPUT_Q:
+            self.commands.left(message.number for message in messages)
 
     def _note_reserved(self, change: c.ReserveMessages, now: int) -> None:
+        self._note_left(*change.messages)
         times = [message.descriptor.put_ms for message in change.messages]
         self._activity.got_many(change.messages[0].q_name, times, now)
 
     def _note_unit(self, change: c.EndUnit, now: int) -> None:
         came = self._coming.pop(change.unit.unit_id, {})
+        if COMMAND_INPUT_Q in came:
+            self.commands.unit_ended(change.unit.unit_id, is_committed=change.outcome is UnitOutcome.COMMITTED)
         if change.outcome is UnitOutcome.COMMITTED:
             for q_name, ids in came.items():
                 note_coming(self.woken, q_name, ids)
@@ -138,6 +151,8 @@ class Notes:
             self.schedules[change.name] = None
         if change.object_type is ObjectType.QLOCAL:
             self.tended.discard(change.name)
+            if change.name == COMMAND_INPUT_Q:
+                self.commands.queue_deleted()
             self._looks.forget(change.name)
             self._activity.forget(change.name)
 
@@ -149,6 +164,7 @@ class Notes:
 
     def _note_damaged(self, change: c.SetAside, now: int) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))
+        self._note_left(change.message)
 
     def _note_gone(self, change: handle_changes.DropConnection, now: int) -> None:
         session = self._sessions.pop(change.connection, None)
@@ -161,6 +177,7 @@ class Notes:
 
 _NOTES: dict[type[c.AnyChange], Callable[[Notes, Any, int], None]] = {
     c.AddMessage: Notes._note_message,
+    c.TakeMessage: Notes._note_taken,
     c.RemoveMessage: Notes._note_removed,
     c.ReserveMessages: Notes._note_reserved,
     c.EndUnit: Notes._note_unit,

@@ -154,7 +154,7 @@ def _command_dropped(to: Logged, event: CommandDropped) -> None:
         "a command was dropped",
         event_name=event.name,
         msg_id=it.msg_id.hex(),
-        user=it.user_identifier,
+        user=event.user,
         application=it.put_appl_name,
         reply_to_q=it.reply_to_q,
         why=event.why,

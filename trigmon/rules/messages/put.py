@@ -62,9 +62,6 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     else:
         if call.options & CONTEXT_WAYS not in ORDINARY_WAYS:
             descriptor = replace(descriptor, **context_for(call, facts, now))
-            if queue.definition.name == COMMAND_INPUT_Q:
-                # A command has the rights of who puts it, whatever context is passed on or set.
-                descriptor = replace(descriptor, user_identifier=facts.connection.user[:12])
         descriptor, warning, moves = _in_its_place(call, plan, descriptor, unit_id, facts, ids)
         changes += moves
         messages = _messages(call, queue, plan.route, descriptor, number, unit_id, facts, now, ids)
@@ -81,7 +78,7 @@ def decide_put(call: Put, facts: Facts, found: Found | None, now: int, ids: Ids)
     )
     decision = _placed(facts, queue, messages, now, ids, changes, reply)
     if messages[0].q_name == COMMAND_INPUT_Q:
-        decision = replace(decision, events=(*decision.events, *command_puts(messages, facts)))
+        decision = replace(decision, events=(*decision.events, *command_puts(messages, call.options, queue, facts)))
     if not messages[0].descriptor.report:
         return decision
     return replace(
@@ -143,9 +140,15 @@ def planned_message(
     )
 
 
-def command_puts(added: Iterable[AddMessage], facts: Facts) -> tuple[CommandPut, ...]:
-    """Returns who put these messages on the command queue, for the command server."""
-    return tuple(CommandPut(each.descriptor.msg_id, facts.connection, each.unit_id) for each in added)
+def command_puts(added: Iterable[AddMessage], options: int, queue: QueueFacts, facts: Facts) -> tuple[CommandPut, ...]:
+    """Returns who put these messages on the command queue, for the command server.
+
+    A program that passes a context on or sets one puts what another has written: that has not the program's rights.
+    The group gives messages on a shared queue other numbers than these.
+    """
+    is_own = options & CONTEXT_WAYS in ORDINARY_WAYS and queue.shared is None
+    by = facts.connection if is_own else None
+    return tuple(CommandPut(each.number, by, each.unit_id) for each in added)
 
 
 def _in_its_place(
@@ -164,9 +167,6 @@ def decide_deliver(call: Deliver, facts: Facts, found: Found | None, now: int, i
     """Decides the put of a message moved by an operator, or of the queue manager's own: its descriptor stays."""
     queue, route = base_queue(call.q_name, facts)
     descriptor, number = call.descriptor, ids.message()
-    if queue.definition.name == COMMAND_INPUT_Q:
-        # Nobody's command: of a message that was moved it is not known who wrote it.
-        descriptor = replace(descriptor, user_identifier="")
     check_room(queue, len(call.data) + (head_length(descriptor) if route is not None else 0), facts)
     if route is not None and call.expires_ms:
         descriptor = replace(descriptor, expiry=max(1, (call.expires_ms - now) // 100))

@@ -82,7 +82,7 @@ def _put_together(
         situation = put_situation(facts, last, min(plan.descriptor.priority, facts.q_mgr.max_priority), now)
         judged = (Judged(situation, None, len(added)),)
     reply = WerePut(msg_ids=[message.descriptor.msg_id for message in added], warning=plan.warning)
-    events = command_puts(added, facts) if plan.definition.name == COMMAND_INPUT_Q else ()
+    events = command_puts(added, call.options, queue, facts) if plan.definition.name == COMMAND_INPUT_Q else ()
     return Decision(reply, [*changes, *begins, *added], events=events, judged=judged)
 
 

@@ -104,11 +104,14 @@ class EventMessageDropped(msgspec.Struct, frozen=True):
 
 
 class CommandPut(msgspec.Struct, frozen=True):
-    """A message was put on the command queue by this connection, in this unit of work (0: none)."""
+    """A message was put on the command queue, in this unit of work (0: none).
+
+    ``by`` is the connection whose command it is; None where it is nobody's, since a context was passed on or set.
+    """
 
     name: ClassVar[str] = "command_put"
-    msg_id: bytes
-    by: ConnectionFacts
+    number: int
+    by: ConnectionFacts | None
     unit_id: int
 
 
