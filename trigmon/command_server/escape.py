@@ -35,13 +35,13 @@ def escape(request: Request, ask: Ask) -> Answers:
     if len(commands) != 1 or commands[0].ends:
         found = "more than one command" if len(commands) > 1 else "no command"
         raise PcfError(PcfReason.PARM_SYNTAX_ERROR, found, Parameter.ESCAPE_TEXT)
-    lines, failed = yield from _performed(commands[0], ask)
+    lines, failed = yield from performed(commands[0], ask)
     yield [(Parameter.ESCAPE_TYPE, MQSC), (Parameter.ESCAPE_TEXT, "\n".join(lines))]
     if failed:
         raise EscapeError(failed)
 
 
-def _performed(command: Command, ask: Ask) -> Generator[None, None, tuple[list[str], int]]:
+def performed(command: Command, ask: Ask) -> Generator[None, None, tuple[list[str], int]]:
     """Returns what runmqsc prints for a command, and the reason for which it failed; 0 for none."""
     if command.error is not None:
         is_wrong = command.is_syntax_error

@@ -103,6 +103,11 @@ def each_command(text: str, first_line: int = 1) -> Iterator[Command]:
             return
 
 
+def read_command(text: str) -> Command:
+    """Returns the one command that a text is, line ends inside included. Never raises for what the text says."""
+    return _read(Statement(text, 1))
+
+
 def _read(statement: Statement) -> Command:
     reading = Reading(statement)
     blank = Command(statement.text.strip(), statement.line, source=statement.source)

@@ -215,21 +215,28 @@ def _number(count: int) -> str:
 
 def _pairs(command: Command, row: dict[str, Any]) -> list[str]:
     """Returns ``KEY(VALUE)`` of what is asked for: name and type, MQ's words as they are shown, then ours."""
+    head, texts = texts_shown(command, row)
+    shown = sorted((is_ours(command.noun, word), pair(word, text)) for word, text in texts.items())
+    return [*(f"{word}({text})" for word, text in head.items()), *(text for _, text in shown)]
+
+
+def texts_shown(command: Command, row: dict[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the words and texts by which a row is known, and those that the command asks for."""
     texts = texts_of(row, command.noun, command.q_type)
-    asked = texts if command.shows is None else {word for word in command.shows if word in texts}
-    shown = sorted((is_ours(command.noun, word), pair(word, texts[word])) for word in asked)
-    return [*_head(command, row), *(text for _, text in shown)]
+    if command.shows is not None:
+        texts = {word: texts[word] for word in command.shows if word in texts}
+    return _head(command, row), texts
 
 
-def _head(command: Command, row: dict[str, Any]) -> list[str]:
+def _head(command: Command, row: dict[str, Any]) -> dict[str, str]:
     if command.noun in ("QMSTATUS", "QMGR"):
-        return [f"QMNAME({row.get('q_mgr_name') or row['name']})"]
+        return {"QMNAME": row.get("q_mgr_name") or row["name"]}
     if command.noun == "CONN":
-        return [f"CONN({connection_id(row)})", "TYPE(CONN)"]
+        return {"CONN": connection_id(row), "TYPE": "CONN"}
     if command.noun == "QSTATS":
-        return [f"QSTATS({row['name']})"]
+        return {"QSTATS": row["name"]}
     if command.noun == "AUTHREC":
-        return [f"{word}({text})" for word, text in fields(row).items()]
+        return fields(row)
     if command.noun in ("NAMELIST", "PROCESS", *OURS):
-        return [f"{command.noun}({row['name']})"]
-    return [f"QUEUE({row['name']})", f"TYPE({command.q_type if command.noun == 'QSTATUS' else row['object_type']})"]
+        return {command.noun: row["name"]}
+    return {"QUEUE": row["name"], "TYPE": command.q_type if command.noun == "QSTATUS" else row["object_type"]}

@@ -148,6 +148,11 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> Generator[None
     return not is_empty
 
 
+def rows_of(command: Command, call: Call, ask: Ask) -> list[dict[str, Any]]:
+    """Returns the rows that a DISPLAY or a RESET answers with. Raises what ``ask`` raises."""
+    return [row for page in _pages(call, ask) for row in page.rows if _is_chosen(command, row)]
+
+
 def _pages(call: Call, ask: Ask) -> Iterator[Listing]:
     """Yields the pages of a listing; what has no pages is one."""
     if isinstance(call, Display | QueueStatus | ResetQueueStatistics):

@@ -6,8 +6,9 @@ import base64
 
 import pytest
 
-from trigmon.console.rest import mqsc_action, rest_request
+from trigmon.console.rest import json_command, mqsc_action, rest_request
 from trigmon.console.rest.rest_request import RestError, Target
+from trigmon.mq.calls import Define
 from trigmon.mq.descriptors import MessageDescriptor
 
 
@@ -114,7 +115,7 @@ def test_a_body_is_text_in_utf8(kind: str, status: int):
 @pytest.mark.parametrize(
     "body",
     [
-        *("", "[" * 100_000, "[]", '{"type": "runCommandJSON"}', '{"type": "runCommand"}'),
+        *("", "[" * 100_000, "[]", "1" * 5000, '{"type": "runCommandJSON"}', '{"type": "runCommand"}'),
         *(
             '{"type": "runCommand", "parameters": {"command": 1}}',
             '{"type": "runCommand", "parameters": {"command": " "}}',
@@ -125,5 +126,79 @@ def test_a_body_is_text_in_utf8(kind: str, status: int):
 )
 def test_a_body_that_asks_for_no_command_is_400(body: str):
     with pytest.raises(RestError) as refused:
-        mqsc_action.command_of(body)
+        mqsc_action.action_of(body, 2)
     assert refused.value.status == 400
+
+
+def json_command_of(**asked: object) -> str:
+    made = json_command.command_of(asked)
+    assert made.error is None, made.error
+    return made.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ({"command": "display", "qualifier": "qmgr"}, "DISPLAY QMGR"),
+        (
+            {"command": "display", "qualifier": "qlocal", "name": "a.*", "responseParameters": ["curdepth", "all"]},
+            "DISPLAY QLOCAL('a.*') CURDEPTH ALL",
+        ),
+        (
+            {"command": "define", "qualifier": "ql", "name": "Q", "parameters": {"descr": "it's; x", "maxdepth": 7}},
+            "DEFINE QL('Q') DESCR('it''s; x') MAXDEPTH('7')",
+        ),
+        (
+            {"command": "define", "qualifier": "namelist", "name": "N", "parameters": {"names": ["A", "b"]}},
+            "DEFINE NAMELIST('N') NAMES('A' 'b')",
+        ),
+        (
+            {
+                "command": "define",
+                "qualifier": "qlocal",
+                "name": "Q",
+                "parameters": {"replace": "yes", "trigger": False, "noshare": "no", "hardenbo": None},
+            },
+            "DEFINE QLOCAL('Q') REPLACE NOTRIGGER SHARE HARDENBO",
+        ),
+        (
+            {"command": "display", "qualifier": "qlocal", "name": "*", "parameters": {"where": "curdepth gt 0"}},
+            "DISPLAY QLOCAL('*') WHERE('curdepth' 'gt' '0')",
+        ),
+        (
+            {"command": "delete", "qualifier": "qlocal", "name": "Q", "parameters": {"purge": "", "ignstate": True}},
+            "DELETE QLOCAL('Q') PURGE IGNSTATE('YES')",
+        ),
+    ],
+)
+def test_a_json_command_is_one_line_of_mqsc_with_its_values_in_quotes(asked: dict[str, object], text: str):
+    assert json_command_of(**asked) == text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"command": "display qlocal(*)"}, {"command": "END"}, {"command": None}, {"qualifier": "qlocal;"}),
+        *({"name": 1}, {"parameters": []}, {"parameters": {"descr(": "x"}}, {"parameters": {"descr": {}}}),
+        *({"parameters": {"descr": 1.5}}, {"parameters": {"trigger": "maybe"}}, {"parameters": {"names": [True]}}),
+        *({"responseParameters": "all"}, {"responseParameters": ["all) x"]}),
+    ],
+)
+def test_a_json_command_of_another_shape_is_400(change: dict[str, object]):
+    with pytest.raises(RestError) as refused:
+        json_command.command_of({"command": "display", "qualifier": "qlocal", "name": "*"} | change)
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "descr", ["x') MAXDEPTH(1", "x'; DELETE QLOCAL('B", "x\nDELETE QLOCAL(B)", "x' +\n'", "\ud800"]
+)
+def test_a_value_ends_neither_its_quotes_nor_its_command(descr: str):
+    asked = {"command": "define", "qualifier": "qlocal", "name": "Q", "parameters": {"descr": descr}}
+    made = json_command.command_of(asked)
+    if made.error is None:
+        (call,) = made.calls
+        assert call == Define(object_type="QLOCAL", name="Q", attributes={"description": descr})
+    else:
+        assert "\n" in descr or "\ud800" in descr
+        assert not made.calls

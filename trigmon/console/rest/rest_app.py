@@ -117,8 +117,8 @@ async def _work(request: Request, target: Target) -> Callable[[Connection], Resp
     """Returns what is done with a connection. Raises RestError."""
     if target.kind == "mqsc":
         rest_request.check_type(request.headers)
-        command = mqsc_action.command_of(await _body(request))
-        return lambda qm: JSONResponse(mqsc_action.answer(qm, command))
+        action = mqsc_action.action_of(await _body(request, mqsc_action.LARGEST_COMMAND), target.version)
+        return lambda qm: JSONResponse(action(qm))
     if request.method == "POST":
         rest_request.check_type(request.headers)
         words = rest_request.put_words(target.version, request.headers)
@@ -152,15 +152,15 @@ def _headers(target: Target, ids: dict[str, bytes]) -> dict[str, str]:
     return {f"ibm-mq-md-{name}": rest_request.shown_id(target.version, value) for name, value in ids.items()}
 
 
-async def _body(request: Request) -> str:
-    """Returns the body as text. Raises RestError."""
+async def _body(request: Request, most: int = LARGEST_BODY) -> str:
+    """Returns the body, of at most so many bytes, as text. Raises RestError."""
     parts = bytearray()
     try:
         async with asyncio.timeout(BODY_S):
             async for part in request.stream():
                 parts += part
-                if len(parts) > LARGEST_BODY:
-                    raise RestError(413, f"The body has more than {LARGEST_BODY} bytes", "Send a smaller message")
+                if len(parts) > most:
+                    raise RestError(413, f"The body has more than {most} bytes", "Send a smaller one")
         return parts.decode()
     except TimeoutError:
         raise RestError(408, f"The body did not come within {BODY_S:g} seconds", "Resubmit the request") from None
