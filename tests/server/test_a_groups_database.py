@@ -79,7 +79,8 @@ class TestADatabaseThatGoes:
         (one,) = members(daemon, "QM1")
         share(one, "Q")
         assert one.stop() == 0
-        assert [event["event"] for event in one.events()] == ["ready", "stopping", "stopped"]
+        events = [event["event"] for event in one.events()]
+        assert events == ["ready", "an administrative act", "stopping", "stopped"]
 
     @pytest.mark.parametrize("has_joined", [False, True])
     def test_one_whose_start_waits_for_its_turn_says_so_and_stops_when_it_is_asked_to(self, daemon, has_joined):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -75,6 +76,12 @@ class BatchReserver:
             with suppress(MQError):  # whatever is wrong with the link, the next call says
                 self._connection.hear_ahead()
 
+    def ahead(self) -> int:
+        """Returns how many messages are reserved ahead, where all of it is there."""
+        self.hear()
+        whole = None if self._sent is None else _whole(self._sent[2])
+        return 0 if whole is None else whole.count
+
     def give_back(self) -> None:
         """Gives back what was reserved ahead: nobody has worked on it, and no backout count rises."""
         if self._sent is None:
@@ -92,7 +99,7 @@ class BatchReserver:
             return None
         self.hear()
         (name, client_id, replies), self._sent = self._sent, None
-        whole = next((reply for reply in replies if isinstance(reply, Reserved) and not reply.more), None)
+        whole = _whole(replies)
         if whole is None or client_id != self._connection.client_id:
             return None
         self._at_work = name
@@ -139,6 +146,11 @@ def _give_back(connection: Connection, q_name: str, name: str) -> None:
         if row["held"]:
             raise ObjectInUse(f"{q_name}: another job has RESERVATION({row['reservation']}) of {name}")
         _release(connection, row["reservation"])
+
+
+def _whole(replies: Sequence[Reply]) -> Reserved | None:
+    """Returns the reply by which a reservation is complete."""
+    return next((reply for reply in replies if isinstance(reply, Reserved) and not reply.more), None)
 
 
 def _release(connection: Connection, number: int) -> None:

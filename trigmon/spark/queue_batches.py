@@ -218,7 +218,8 @@ class Batches:
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
         """Shows the progress and the reservation on a terminal."""
         if self.line.is_shown:
-            self.line.show(self.settled, self.rows, self._row()["current_q_depth"], reservation, reserved)
+            waiting = self.reserver.ahead() + self._row()["current_q_depth"]
+            self.line.show(self.settled, self.rows, waiting, reservation, reserved)
 
     def _reserved(self) -> Reservation:
         try:

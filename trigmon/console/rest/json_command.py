@@ -143,10 +143,10 @@ def _parameter(word: str, value: object) -> str:
     """Returns a parameter as MQSC has it; "yes", "no", true, false say whether one without a value is there."""
     text = ("YES" if value else "NO") if isinstance(value, bool) else value
     if word in _FLAGS or word in _BARE:
-        said = "" if text is None else str(text).upper()
-        if said not in (*_YES, *_NO):
+        answer = "" if text is None else str(text).upper()
+        if answer not in (*_YES, *_NO):
             raise RestError(400, f"{word} is yes or no", _ACTION)
-        return word if said in _YES else _FLAGS.get(word, "")
+        return word if answer in _YES else _FLAGS.get(word, "")
     if text is None:
         return word
     values = text if isinstance(text, list) else str(text).split(maxsplit=2) if word == "WHERE" else [text]
