@@ -202,3 +202,11 @@ def test_a_value_ends_neither_its_quotes_nor_its_command(descr: str):
     else:
         assert "\n" in descr or "\ud800" in descr
         assert not made.calls
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "", "-1", "1.5", "x"])
+def test_a_number_of_the_query_that_is_none_is_400(number: str):
+    for read in (rest_request.limit, lambda query: rest_request.matched(2, query)):
+        with pytest.raises(RestError) as refused:
+            read({"limit": number, "wait": number})
+        assert refused.value.status == 400

@@ -142,7 +142,7 @@ def matched(version: int, query: Mapping[str, str]) -> tuple[dict[str, bytes], i
             except ValueError:
                 raise RestError(400, f"{name}={query[name]} is no id", "Send 48 hexadecimal digits") from None
     wait = query.get("wait", "0")
-    if not wait.isdecimal():
+    if not re.fullmatch("[0-9]{1,9}", wait):
         raise RestError(400, f"wait={wait} is no number of milliseconds", "Send a number")
     return match, int(wait)
 
@@ -150,7 +150,7 @@ def matched(version: int, query: Mapping[str, str]) -> tuple[dict[str, bytes], i
 def limit(query: Mapping[str, str]) -> int:
     """Returns how many messages a list has at most. Raises RestError."""
     text = query.get("limit", "10")
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:
+    if not re.fullmatch("[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
         raise RestError(400, f"limit={text} is no number from 1 to 1000", "Send a number from 1 to 1000")
     return int(text)
 

@@ -86,7 +86,9 @@ class Look:
         """
         picked = Picked(self._selection, {}, self._is_whole)
         self._pick([(sql.FIND_EXPIRED, (self._queue, self._selection.now))], picked)
-        return picked.found
+        found = picked.found
+        # PostgreSQL gives messages that expire at one moment in any order; their reports go in the order of the puts.
+        return replace(found, expired=tuple(sorted(found.expired, key=lambda it: (it.expires_ms, it.number))))
 
     def _reserved(self, wanted: Reserved) -> Found:
         """Returns the messages of a reservation with these ordinals, in their order."""
