@@ -52,3 +52,25 @@ def test_without_a_compiler_a_build_says_what_to_install(places, monkeypatch):
     done = run_cli("mqi", "build")
     assert done.exit_code == 1
     assert "no C compiler" in done.stderr and "gcc" in done.stderr
+
+
+@pytest.mark.parametrize("of", ["directory", *library.NAMES])
+def test_a_built_library_that_others_may_write_to_is_not_taken(places, of):
+    built = library.built_directory()
+    made(built)
+    for path in (built, *built.iterdir()):
+        path.chmod(0o755)
+    assert run_cli("mqi", "path").stdout == f"{built}\n"
+    (built if of == "directory" else built / of).chmod(0o775)
+    assert run_cli("mqi", "path").exit_code == 1
+
+
+def test_a_built_library_of_another_user_is_not_taken(places, monkeypatch):
+    built = library.built_directory()
+    made(built)
+    for path in (built, *built.iterdir()):
+        path.chmod(0o755)
+    owner = built.stat().st_uid
+    monkeypatch.setattr(library.os, "geteuid", lambda: owner + 1)
+    taken = run_cli("mqi", "path").exit_code == 0
+    assert taken is (owner == 0)  # root's are everybody's

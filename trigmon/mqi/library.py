@@ -50,9 +50,23 @@ def fingerprint() -> str:
 
 
 def find() -> Path | None:
-    """Returns the directory that holds the library: the wheel's, else one built before; None where it is not built."""
-    places = (INCLUDED, built_directory())
-    return next((place for place in places if all((place / name).is_file() for name in NAMES)), None)
+    """Returns the directory that holds the library: the wheel's, else one built before; None where it is not built.
+
+    Nothing is taken from the cache that another user made or may write to: a program would load it.
+    """
+    built = built_directory()
+    if _is_whole(INCLUDED):
+        return INCLUDED
+    return built if _is_whole(built) and all(map(_is_own, (built, *(built / name for name in NAMES)))) else None
+
+
+def _is_whole(place: Path) -> bool:
+    return all((place / name).is_file() for name in NAMES)
+
+
+def _is_own(path: Path) -> bool:
+    found = path.stat()
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & 0o022
 
 
 def build(directory: Path, *more: str) -> Path:
@@ -64,6 +78,8 @@ def build(directory: Path, *more: str) -> Path:
     if found is None:
         raise BuildError("there is no C compiler: install gcc (Debian: apt install gcc libc6-dev), or name one in CC")
     directory.mkdir(parents=True, exist_ok=True)
+    if directory == built_directory():
+        directory.chmod(0o755)  # whatever the umask is: what others may write to is not taken from there
     with tempfile.TemporaryDirectory(dir=directory) as beside:
         made = Path(beside) / NAMES[0]
         sources = map(str, sorted(SOURCES.glob("*.c")))
@@ -73,6 +89,7 @@ def build(directory: Path, *more: str) -> Path:
             raise BuildError(f"{found} ended with {done.returncode}:\n{done.stderr.strip()[-2000:]}")
         for name in reversed(NAMES):  # the one that is linked to comes last
             shutil.copy2(made, Path(beside) / "whole")
+            (Path(beside) / "whole").chmod(0o755)
             (Path(beside) / "whole").replace(directory / name)
     return directory
 
