@@ -11,6 +11,7 @@ import pytest
 
 import trigmon
 from tests.daemons import define
+from tests.strangers import as_user
 from trigmon.mq.calls import Alter, Display
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.stored_messages import SLICE
@@ -35,8 +36,8 @@ def job(shared_daemon, q_name):
     """Makes the reserver of a job of its own: its connection, and the reserver."""
     made = []
 
-    def begin(consumer=JOB, max_bytes=1 << 30, groups=False):
-        connection = shared_daemon.connect(application="job")
+    def begin(consumer=JOB, max_bytes=1 << 30, groups=False, **named):
+        connection = shared_daemon.connect(application="job", **named)
         made.append(connection)
         queue = connection.open(q_name, "input_shared", "browse")
         return connection, BatchReserver(connection, queue, consumer, max_bytes, groups)
@@ -183,6 +184,63 @@ def test_a_name_that_leaves_no_room_for_another_reserves_one_batch_after_the_oth
     _, reserver = job("J" * 256)
     reserver.reserve_ahead(reserver.next(10), 10)
     assert len(open_of(qm, q_name)) == 1
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_a_link_that_is_lost_under_a_batch_costs_the_one_ahead_no_backout_count(qm, q_name, job, settles):
+    fill(qm, q_name, 25)
+    connection, reserver = job(reconnect_s=60)
+    first = reserver.next(10)
+    reserver.reserve_ahead(first, 10)
+    until_there(qm, q_name, (JOB, 10), (OTHER, 10))
+    connection._transport.close()
+    if settles:
+        first.settle()
+        second = reserver.next(10)
+        assert (second.again, second.offers) == (False, 0)
+        read = [(int(message.data), message.backout_count) for _, message in second.read()]
+        assert read == [(number, 0) for number in range(10, 20)]
+        left, there = 5, second
+    else:
+        reserver.give_back()
+        left, there = 15, first
+    assert [row["reservation"] for row in qm.reservations(q_name)] == [there.number]
+    assert on_queue(qm, q_name) == [(number, 0) for number in range(25 - left, 25)]
+
+
+def test_what_another_job_has_taken_over_meanwhile_is_not_given_back(qm, q_name, job):
+    fill(qm, q_name, 25)
+    connection, reserver = job(reconnect_s=60)
+    first = reserver.next(10)
+    reserver.reserve_ahead(first, 10)
+    until_there(qm, q_name, (JOB, 10), (OTHER, 10))
+    connection._transport.close()
+    until_free(qm, q_name)
+    qm.settle(first.number)
+    other, later = job()
+    taken = later.next(10)
+    assert taken.offers == 1
+    other.drop()
+    again = reserver.next(10)
+    assert (again.number, again.token, again.offers) == (taken.number, taken.token, 2)
+
+
+def drained(address):
+    with batches(None, "Q", qmgr=address, consumer=JOB, max_rows=10) as waiting:
+        seen = []
+        for batch in waiting:
+            with batch:
+                seen.append(batch.count)
+    return seen
+
+
+def test_a_drain_that_may_have_no_second_reservation_goes_on_with_one(passable):
+    one = passable(settings={"server.socket_mode": "0666", "server.max_reservations_per_user": 1})
+    with one.connect(reconnect_s=0) as qm:
+        define(qm, "Q", def_persistence="persistent", max_q_depth=100_000)
+        fill(qm, "Q", 35)
+    seen = as_user(5001, lambda: drained(one.address))
+    assert seen == [10, 10, 10, 5]
 
 
 @pytest.fixture

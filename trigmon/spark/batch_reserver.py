@@ -13,14 +13,15 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import Reservation, reserve
 from trigmon.mq.calls import Reserve
 from trigmon.mq.errors import MQError, ObjectInUse
-from trigmon.mq.replies import Reply, Reserved
+from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused, Reply, Reserved
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.spark.retry import IN_USE_S, when_free
 
@@ -30,6 +31,14 @@ LONGEST_NAME = 256
 """Characters of a consumer's name at most."""
 _MOST_CALLS = 512
 """A queue manager reads 1024 calls ahead; what these do not reserve is reserved when the batch is wanted."""
+
+
+class _Sent(NamedTuple):
+    """The call that was sent ahead, a few times, by which link, and its replies as far as they have come."""
+
+    call: Reserve
+    client_id: str
+    replies: list[Reply]
 
 
 class BatchReserver:
@@ -43,7 +52,8 @@ class BatchReserver:
         self._max_bytes = max_bytes
         self._groups = groups
         self._at_work = ""
-        self._sent: tuple[str, str, list[Reply]] | None = None
+        self._is_refused = False
+        self._sent: _Sent | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the reservations of this consumer of which anything is left, the oldest first."""
@@ -61,14 +71,14 @@ class BatchReserver:
     def reserve_ahead(self, made: Reservation, limit: int) -> None:
         """Sends the calls that reserve the batch behind ``made``, unless that one took all there was."""
         is_full = made.count >= limit or made.size * 2 >= self._max_bytes
-        if self._sent is not None or len(self.consumers) == 1 or not is_full:
+        if self._sent is not None or len(self.consumers) == 1 or self._is_refused or not is_full:
             return
         name = next(each for each in self.consumers if each != self._at_work)
         slices = -(-limit // (SLICE // 4 if self._groups else SLICE)) + 1
         call = self._call(name, limit)
         with suppress(MQError):  # the next call tells what is wrong with the link
             replies = self._connection.send_ahead([call] * min(slices, _MOST_CALLS))
-            self._sent = name, self._connection.client_id, replies
+            self._sent = _Sent(call, self._connection.client_id, replies)
 
     def hear(self) -> None:
         """Reads the replies to what was sent ahead: a call behind them would fail with the link that they came by."""
@@ -79,7 +89,7 @@ class BatchReserver:
     def ahead(self) -> int:
         """Returns how many messages are reserved ahead, where all of it is there."""
         self.hear()
-        whole = None if self._sent is None else _whole(self._sent[2])
+        whole = None if self._sent is None else _whole(self._sent.replies)
         return 0 if whole is None else whole.count
 
     def give_back(self) -> None:
@@ -87,23 +97,39 @@ class BatchReserver:
         if self._sent is None:
             return
         self.hear()
-        name, self._sent = self._sent[0], None
+        sent, self._sent = self._sent, None
         with suppress(MQError):  # without a link it stays, as behind a job that died
-            for row in self.rows():
-                if row["consumer"] == name:
-                    _release(self._connection, row["reservation"])
+            when_free(lambda: self._give_back_unbegun(sent), IN_USE_S)
 
     def _sent_ahead(self) -> Reservation | None:
-        """Returns the batch that was reserved ahead; None where there is none, or not all of it."""
+        """Returns the batch that was reserved ahead; None where there is none, or not all of it.
+
+        One whose link was lost goes back first: offered again, its backout counts would rise, and it was never begun.
+        """
         if self._sent is None:
             return None
         self.hear()
-        (name, client_id, replies), self._sent = self._sent, None
-        whole = _whole(replies)
-        if whole is None or client_id != self._connection.client_id:
+        sent, self._sent = self._sent, None
+        self._is_refused = any(isinstance(r, Refused) and r.reason == Reason.RESOURCE_PROBLEM for r in sent.replies)
+        whole = _whole(sent.replies)
+        if whole is None or sent.client_id != self._connection.client_id:
+            when_free(lambda: self._give_back_unbegun(sent, only_if_lost=True), IN_USE_S)
             return None
-        self._at_work = name
+        self._at_work = sent.call.consumer
         return Reservation(self._connection, whole)
+
+    def _give_back_unbegun(self, sent: _Sent, *, only_if_lost: bool = False) -> None:
+        """Gives back what was reserved ahead, unless another job was offered it meanwhile. Raises ObjectInUse.
+
+        Until the queue manager notices that the link is lost, the lost one holds it.
+        """
+        rows = [row for row in self.rows() if row["token"] == sent.call.token and not row["offers"]]
+        is_lost = sent.client_id != self._connection.client_id
+        for row in rows:
+            if is_lost and row["held"]:
+                raise ObjectInUse(f"{self._queue.q_name}: the lost link still holds RESERVATION({row['reservation']})")
+            if is_lost or not only_if_lost:
+                _release(self._connection, row["reservation"])
 
     def _first(self, limit: int) -> Reservation:
         """Returns the open reservation with the lowest number, or a new one. What lies behind it goes back."""
