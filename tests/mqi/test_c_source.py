@@ -1,4 +1,4 @@
-"""The C library's files against what they are made from, and against the house's rules."""
+"""The C library's files against what they are made from, and against the rules of style."""
 
 from __future__ import annotations
 
