@@ -52,7 +52,8 @@ class FailingMachine:
 
     def monitor(self):
         with (self.directory / "monitor.log").open("ab") as log:
-            argv = [sys.executable, "-m", "trigmon", "monitor", "--data", str(self.daemon.data)]
+            # A program that is left as the monitor ends has no end in the ledger before a next monitor comes.
+            argv = [sys.executable, "-m", "trigmon", "monitor", "--stop-runs", "--data", str(self.daemon.data)]
             return subprocess.Popen(argv, env=self.daemon.env, stdin=subprocess.DEVNULL, stderr=log)
 
     def load(self, until_s):
