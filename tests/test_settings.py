@@ -164,6 +164,40 @@ def test_a_wrong_variable_is_refused_by_its_name(load):
     assert problem.startswith("environment TRIGMON_MONITOR_INSTANCES: monitor.instances: ")
 
 
+def test_a_bridge_has_a_name_of_the_users_and_stands_in_the_strongest_file_in_full(load, tmp_path):
+    loaded = load(
+        text="bridges:\n  PROD:\n    queue_manager: 012\n    key_repository: keys/prod\n    batch: 7\n",
+        system="bridges:\n  TEST:\n    queue_manager: T\n    ccdt: https://mq.example.com/c.json\n"
+        "  PROD:\n    queue_manager: P\n    wait_s: 9\n",
+    )
+    prod = loaded.bridges["PROD"]
+    assert (prod.queue_manager, prod.key_repository, prod.batch) == ("012", str(tmp_path / "keys/prod"), 7)
+    assert prod.wait_s != 9
+    assert loaded.bridges["TEST"].ccdt == "https://mq.example.com/c.json"
+    assert loaded.origin("bridges.TEST") == f"{tmp_path}/etc.yaml:2"
+    assert {"bridges.TEST", "bridges.PROD"} < {key for key, _, _ in loaded.rows()}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("PROD:\n    bath: 3", "unknown key 'bath'; the nearest known one is 'batch'"),
+        ("PROD:\n    batch: 3", "bridges.PROD.queue_manager: it is missing"),
+        ("PROD:\n    queue_manager: P\n    mqserver: mq.example.com", "is no CHANNEL/TCP/host(port)"),
+        ("PROD:\n    queue_manager: P\n    mqserver: A/TCP/h(1)\n    ccdt: x.json", "two ways to one queue manager"),
+        ("PROD:\n    queue_manager: P\n    ccdt: x.json\n    cipher_spec: ANY_TLS12", "cipher_spec goes with mqserver"),
+        ("PROD:\n    queue_manager: P\n    user: app", "user and password_secret go together"),
+        ("PROD:\n    queue_manager: P\n    password_secret: ../x", "bridges.PROD.password_secret: string should match"),
+        ("A B:\n    queue_manager: P", "'A B' is no name of a bridge"),
+        ("PROD: P", "'PROD' is a mapping of queue_manager"),
+    ],
+)
+def test_a_wrong_bridge_is_refused_with_its_place_and_what_is_allowed(load, tmp_path, text, words):
+    problems = refused(load, text=f"bridges:\n  {text}\n")
+    assert any(words in problem for problem in problems), problems
+    assert all(re.match(rf"{re.escape(str(tmp_path))}/ours.yaml:[23]: ", problem) for problem in problems), problems
+
+
 @pytest.mark.parametrize("text", ["- a\n", "server: 5\n", "a: b: c\n"])
 def test_a_file_that_is_no_settings_is_refused_with_its_line(load, tmp_path, text):
     (problem,) = refused(load, text=text)

@@ -8,20 +8,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from trigmon import paths
 from trigmon.setting_values import (
     Address,
     AnyAddress,
     Bytes,
+    ChannelText,
     ConnectionString,
     GroupName,
     HttpAddress,
     Mode,
+    ObjectName,
     QmgrName,
     Schema,
     Seconds,
+    SecretName,
     User,
     Variable,
     host_and_port,
@@ -176,3 +179,32 @@ class LogSettings(Section):
 
     level: Literal["debug", "info", "warning", "error"]
     format: Literal["auto", "json", "text", "journal"]
+
+
+class BridgeSettings(Section):
+    """One bridge of section ``bridges``: a queue manager elsewhere, reached by IBM's MQI.
+
+    What a bridge leaves out has the default here; the shipped file explains each key.
+    """
+
+    queue_manager: QmgrName
+    mqserver: ChannelText | None = None
+    ccdt: str | None = None
+    key_repository: str | None = None
+    cipher_spec: Annotated[str, Field(pattern=r"^[A-Za-z0-9_*]{1,32}$")] | None = None
+    user: User | None = None
+    password_secret: SecretName | None = None
+    initiation_queues: list[ObjectName] = []
+    applicid_of_message: bool = False
+    batch: Annotated[int, Field(ge=1, le=64)] = 32
+    wait_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> BridgeSettings:
+        if self.mqserver and self.ccdt:
+            raise ValueError("mqserver and ccdt are two ways to one queue manager: take one of them out")
+        if self.cipher_spec and not self.mqserver:
+            raise ValueError("cipher_spec goes with mqserver: a channel table (CCDT) holds its own")
+        if bool(self.user) != bool(self.password_secret):
+            raise ValueError("user and password_secret go together: password_secret names a file, never the password")
+        return self

@@ -101,6 +101,19 @@ def _variable(value: str) -> str:
     return value
 
 
+def _channel_text(value: str) -> str:
+    """Returns ``CHANNEL/TCP/host(port)`` as written, MQSERVER's text. Raises ValueError for anything else."""
+    if not re.fullmatch(r"[A-Za-z0-9./_%]{1,20}/TCP/[!-~]{1,264}", value):
+        raise ValueError(f"{value!r} is no CHANNEL/TCP/host(port) such as DEV.APP.SVRCONN/TCP/mq.example.com(1414)")
+    return value
+
+
+def _bridge_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,48}", value):
+        raise ValueError(f"{value!r} is no name of a bridge: 1 to 48 of A-Z a-z 0-9 _ -")
+    return value
+
+
 Bytes = Annotated[int, BeforeValidator(_size), Field(ge=0)]
 Mode = Annotated[int, BeforeValidator(_mode), PlainSerializer(lambda mode: f"{mode:04o}")]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -113,3 +126,7 @@ Schema = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_./%]{0,62}$")]
 User = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value)]
 Variable = Annotated[str, AfterValidator(_variable)]
 ConnectionString = Annotated[str, Field(min_length=1), AfterValidator(_without_password)]
+ChannelText = Annotated[str, AfterValidator(_channel_text)]
+BridgeName = Annotated[str, AfterValidator(_bridge_name)]
+ObjectName = Annotated[str, Field(pattern=r"^[A-Za-z0-9./_%]{1,48}$")]
+SecretName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]

@@ -21,6 +21,7 @@ from pydantic import PrivateAttr, ValidationError
 from trigmon import files, paths, yaml12
 from trigmon.mq.shortening import shortened
 from trigmon.setting_sections import (
+    BridgeSettings,
     ConnectSettings,
     GroupSettings,
     LogSettings,
@@ -34,6 +35,7 @@ from trigmon.setting_sections import (
     TlsSettings,
     TracesSettings,
 )
+from trigmon.setting_values import BridgeName
 
 SYSTEM_CONFIG = Path("/etc/trigmon/trigmon.yaml")
 COMMAND_LINE = "command line"
@@ -65,6 +67,7 @@ class Settings(Section):
     metrics: MetricsSettings
     traces: TracesSettings
     log: LogSettings
+    bridges: dict[BridgeName, BridgeSettings]
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -87,9 +90,16 @@ class Settings(Section):
         }
 
 
+NAMED = ("bridges",)
+"""Sections whose keys are names that the user gives, each with a mapping; only files set them.
+
+A name that a stronger file has too stands there in full: nothing of the weaker one's mapping is kept.
+"""
+
 KEYS: dict[str, Any] = {
     f"{section}.{key}": inner.annotation
     for section, outer in Settings.model_fields.items()
+    if section not in NAMED
     for key, inner in outer.annotation.model_fields.items()  # type: ignore[union-attr]
 }
 """Every ``section.key`` and the type of its value."""
@@ -100,6 +110,7 @@ PATHS = {
     *("monitor.run_as_file", "monitor.secrets_directory", "metrics.textfile"),
 }
 """Keys whose relative paths are meant from the file they stand in."""
+_PATHS_OF_NAMED = ("ccdt", "key_repository")
 
 
 def variable(key: str) -> str:
@@ -176,6 +187,9 @@ def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
         raise document.error("settings are a mapping of sections")
     found = {}
     for section, values in (document.value or {}).items():
+        if section in NAMED:
+            found.update(_of_named_section(document, section, problems))
+            continue
         known = [key.partition(".")[2] for key in KEYS if key.startswith(f"{section}.")]
         if not known:
             problems.append(str(document.unknown_key(Settings.model_fields, section)))
@@ -190,6 +204,32 @@ def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:
                 found[name] = _Found(_from_there(name, given, path.parent), document.where(section, key))
             else:
                 problems.append(str(document.unknown_key(known, section, key)))
+    return found
+
+
+def _of_named_section(document: yaml12.Document, section: str, problems: list[str]) -> dict[str, _Found]:
+    """Returns the values of a section whose keys are names."""
+    found: dict[str, _Found] = {}
+    fields = BridgeSettings.model_fields
+    values = document.value[section]
+    if not isinstance(values, dict | None):
+        problems.append(str(document.error(f"{section!r} is a mapping of names", section)))
+        return found
+    for name, given in (values or {}).items():
+        if not isinstance(given, dict):
+            what = f"{name!r} is a mapping of {', '.join(fields)}"
+            problems.append(str(document.error(what, section, name)))
+            continue
+        problems += [str(document.unknown_key(fields, section, name, key)) for key in given if key not in fields]
+        value = {
+            key: document.as_written(section, name, key) if "str" in str(fields[key].annotation) else inner
+            for key, inner in given.items()
+            if key in fields
+        }
+        for key in _PATHS_OF_NAMED:
+            if isinstance(path := value.get(key), str) and "://" not in path:
+                value[key] = str(Path(document.source).parent.absolute() / Path(path).expanduser())
+        found[f"{section}.{name}"] = _Found(value, document.where(section, name))
     return found
 
 
@@ -242,7 +282,7 @@ def _from_there(key: str, value: Any, directory: Path) -> Any:
 
 
 def _settings(found: Mapping[str, _Found]) -> Settings:
-    tree: dict[str, dict[str, Any]] = {}
+    tree: dict[str, dict[str, Any]] = {section: {} for section in NAMED}
     for name, entry in found.items():
         section, _, key = name.partition(".")
         tree.setdefault(section, {})[key] = entry.value
@@ -272,7 +312,11 @@ def _in_vain(settings: Settings, found: Mapping[str, _Found]) -> list[str]:
 def _sentence(problem: Any, found: Mapping[str, _Found]) -> str:
     key = ".".join(str(step) for step in problem["loc"][:2])
     origin = found[key].origin if key in found else str(paths.shipped("config") / "trigmon.yaml")
+    if problem["loc"][0] in NAMED:
+        key = ".".join(str(step) for step in problem["loc"] if step != "[key]")
     own_words = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "missing":
+        return f"{origin}: {key}: it is missing"
     if own_words == problem["msg"]:
         return f"{origin}: {key}: {own_words.lower()}, not {problem['input']!r}"
     return f"{origin}: {key}: {own_words}"

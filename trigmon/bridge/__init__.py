@@ -1,0 +1,1 @@
+"""Queue managers elsewhere, reached through IBM's package ``ibmmq`` alone: their trigger messages and their queues."""
