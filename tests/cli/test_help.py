@@ -18,6 +18,7 @@ PROMISED = {
     "namelist",
     "schedule",
     "watch",
+    "bridge",
     *("run", "monitor", "demo", "apply", "queue", "process", "put", "get", "browse", "runs", "dlq", "spark"),
     *("status", "top", "web", "rest", "qmgr", "explain", "use", "group", "connections"),
     *("lint", "simulate", "mqsc", "mq-commands", "mqi", "export", "config", "completion"),

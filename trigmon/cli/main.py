@@ -23,6 +23,7 @@ COMMANDS = {
     "namelist": "trigmon.cli.namelist:namelist",
     "schedule": "trigmon.cli.schedule:schedule",
     "watch": "trigmon.cli.watch:watch",
+    "bridge": "trigmon.cli.bridge:bridge",
     "put": "trigmon.cli.put:put",
     "get": "trigmon.cli.get:get",
     "browse": "trigmon.cli.get:browse",

@@ -1,0 +1,13 @@
+"""``trigmon bridge``: queue managers of IBM MQ elsewhere, named in the settings' section bridges."""
+
+from __future__ import annotations
+
+from trigmon.cli.command import group
+
+
+@group("bridge", example="trigmon bridge copy ORDERS@PROD")
+def bridge() -> None:
+    """Queues of IBM MQ elsewhere, reached through IBM's package ibmmq (extra bridge).
+
+    The settings' section bridges names the queue managers and how they are reached.
+    """
