@@ -6,6 +6,7 @@ package nor the MQI's library.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import time
@@ -146,27 +147,22 @@ class RemoteConnection:
 
     def lose(self, error: RemoteError) -> None:
         """Drops the connection without a commit, and sets when the next try is due."""
-        self._discard()
+        self.drop()
         self._error = error
         self._retry_at = time.monotonic() + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
 
     def drop(self) -> None:
         """Ends the connection; what was not committed is backed out first."""
-        if self._manager is not None:
-            try:
-                self._manager.backout()
-            except ibmmq().MQMIError:
-                pass
-        self._discard()
-
-    def _discard(self) -> None:
         manager, self._manager = self._manager, None
-        if manager is not None:
-            try:
-                manager.disconnect()
-            except (ibmmq().MQMIError, ibmmq().PYIFError):
-                pass
+        if manager is None:
+            return
+        errors = (ibmmq().MQMIError, ibmmq().PYIFError)
+        # MQDISC would commit an open unit of work, also where a call of it failed because the other side stops.
+        with contextlib.suppress(*errors):
+            manager.backout()
+        with contextlib.suppress(*errors):
+            manager.disconnect()
 
     def _failed(self, reason: int, doing: str) -> RemoteError:
         error = RemoteError(reason, doing)
