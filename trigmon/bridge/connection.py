@@ -11,7 +11,8 @@ import importlib
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +43,8 @@ TRY_LATER: Final = frozenset(
     }
 )
 """The reasons of MQ's after which a connection is made anew, later."""
+_NO_TRACES: Final = "MQIPY_NOOTEL"
+"""The variable that ibmmq looks at while it is imported."""
 NOT_AUTHORIZED, NO_MESSAGE, TRUNCATED = 2035, 2033, 2080
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
 
@@ -68,7 +71,7 @@ def ibmmq() -> ModuleType:
     if find_spec("ibmmq") is None:
         raise BridgeError("IBM's package ibmmq is not installed: pip install 'trigmon[bridge]'")
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _without_traces():
             warnings.simplefilter("ignore")  # of its own files
             return importlib.import_module("ibmmq")
     except ImportError as error:
@@ -77,6 +80,19 @@ def ibmmq() -> ModuleType:
             f"ibmmq cannot load the MQI's library ({first}): install IBM's MQ client and name its lib64 in "
             "LD_LIBRARY_PATH before the monitor starts; to reach another trigmon, LD_LIBRARY_PATH=$(trigmon mqi path)"
         ) from None
+
+
+@contextmanager
+def _without_traces() -> Iterator[None]:
+    """Keeps ibmmq from OpenTelemetry: else it adds properties to messages, and inquires each queue it opens."""
+    before = os.environ.get(_NO_TRACES)
+    os.environ[_NO_TRACES] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_NO_TRACES]
+        if before is not None:
+            os.environ[_NO_TRACES] = before
 
 
 def reason_text(reason: int) -> str:

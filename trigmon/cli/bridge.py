@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trigmon.cli.bridge_check import check
 from trigmon.cli.command import group
 
 
@@ -11,3 +12,6 @@ def bridge() -> None:
 
     The settings' section bridges names the queue managers and how they are reached.
     """
+
+
+bridge.add_command(check)

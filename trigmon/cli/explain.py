@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
     from trigmon.mq.replies import Explained
 
 WOULD_NOT_FIRE = 10
-_COLOURS = {"yes": "green", "NO": "red"}
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_COLOURS = {"yes": "green", "NO": "red", "not seen": "yellow"}
 
 
 @command(
     "explain",
     "trigmon explain ORDERS\ntrigmon explain ORDERS --why-not\ntrigmon explain ORDERS --priority 5 --exit-status\n"
-    "trigmon explain ORDERS --with TRIGTYPE=DEPTH --with TRIGDPTH=50\ntrigmon explain ORDERS --as alice",
+    "trigmon explain ORDERS --with TRIGTYPE=DEPTH --with TRIGDPTH=50\ntrigmon explain ORDERS --as alice\n"
+    "trigmon explain PAYMENTS@QM2\ntrigmon explain PAYMENTS --display display.txt --with TRIGTYPE=EVERY",
 )
 @queue_argument
 @click.option("--priority", type=click.IntRange(0, 9), help="Of the message (default: the queue's).")
@@ -32,9 +35,17 @@ _COLOURS = {"yes": "green", "NO": "red"}
 @click.option("--as", "user", metavar="USER", help="Show what this user may do with QUEUE, and why not.")
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="With --as: a group of that user besides.")
 @click.option("--with", "words", multiple=True, metavar="KEY=VALUE", help="As if the queue had this attribute.")
+@click.option("--display", type=_FILE, metavar="FILE", help="Take QUEUE from the output of runmqsc's DISPLAY.")
 @click.pass_context
 def explain(
-    ctx: click.Context, /, queue: str, exit_status: bool, user: str | None, groups: tuple[str, ...], **put: Any
+    ctx: click.Context,
+    /,
+    queue: str,
+    exit_status: bool,
+    user: str | None,
+    groups: tuple[str, ...],
+    display: Path | None,
+    **put: Any,
 ) -> None:
     """Show whether a put on QUEUE would write a trigger message now, and why, and what else feeds or starts it.
 
@@ -48,10 +59,21 @@ def explain(
     --with rehearses a change of a local queue: the verdict of a put after it, and whether the change itself would
     write a trigger message. Nothing is changed.
 
+    QUEUE@QM is a queue of a queue manager elsewhere, QM a bridge of the settings or its queue manager. Each of the
+    fourteen conditions is shown as it is there, or as not seen with the reason; behind them stands what this side
+    says: whether the bridge reads its initiation queue, the process here, its last runs. With --display, QUEUE is taken
+    from a file with the output of runmqsc's DISPLAY instead: QLOCAL, QSTATUS, PROCESS, QMGR, each ALL.
+
     --as shows the rights of a user instead, as the queue manager decides: the groups are those of this machine's user
     database, of an account of TLS, and of --group.
     """
-    if user is None:
+    if "@" in queue or display is not None:
+        if user is not None or put["why_not"]:
+            raise click.UsageError("--as and --why-not are about a queue of this queue manager")
+        from trigmon.cli.explain_elsewhere import explain_elsewhere
+
+        as_asked = explain_elsewhere(queue, put["priority"], put["words"], display)
+    elif user is None:
         as_asked = _explain_put(queue, **put)
     else:
         from trigmon.cli.rights import explain_user
@@ -124,7 +146,7 @@ def _print_watches(found: list[dict[str, Any]]) -> None:
 
 def lines(explained: Explained) -> Iterator[str]:
     """Yields a verdict as lines of text, coloured and wrapped."""
-    yield _headline(explained)
+    yield headline(explained)
     if "saving" in explained.values:
         yield saving(explained)
     yield from _beside(explained)
@@ -132,12 +154,14 @@ def lines(explained: Explained) -> Iterator[str]:
     yield from explained.counts()
     yield ""
     for condition in explained.conditions:
-        yield from _condition(condition)
+        yield from condition_lines(condition)
 
 
 def saving(explained: Explained) -> str:
     """Returns what a rehearsed change itself would do, as a sentence."""
     verdict = explained.values["saving"]
+    if verdict["fires"] is None:
+        return "Whether the change itself would write a trigger message could not be seen."
     if not verdict["fires"]:
         return "The change itself would write no trigger message."
     return f"The change itself would write a trigger message (by condition {verdict['occasion']})."
@@ -152,13 +176,14 @@ def looks(explained: Explained) -> Iterator[str]:
         if look.repeated:
             yield look.repeated
         for condition in look.failing:
-            yield from _condition(condition)
+            yield from condition_lines(condition)
         yield ""
-    yield _headline(explained)
+    yield headline(explained)
     yield from _beside(explained)
 
 
-def _headline(explained: Explained) -> str:
+def headline(explained: Explained) -> str:
+    """Returns the verdict in one coloured sentence."""
     return click.style(explained.headline, fg="green" if explained.fires else "red", bold=True)
 
 
@@ -168,7 +193,8 @@ def _beside(explained: Explained) -> Iterator[str]:
         yield click.style(line, fg="yellow")
 
 
-def _condition(condition: Explanation) -> Iterator[str]:
+def condition_lines(condition: Explanation) -> Iterator[str]:
+    """Yields a condition as lines of text, coloured and wrapped."""
     holds = click.style(f"{condition.holds:<14}", fg=_COLOURS.get(condition.holds), bold=condition.holds == "NO")
     answer, *evidence = condition.lines()
     yield answer.replace(f"{condition.holds:<14}", holds, 1)

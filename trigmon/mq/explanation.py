@@ -11,10 +11,15 @@ from trigmon.mq.descriptors import date_and_time
 
 SEEN_IN_GROUP = "group"
 """The call of a verdict on what another member of the group did, on the wire."""
+NOT_SEEN: Final = "not seen"
+"""The answer of a condition of a queue elsewhere that rests on what could not be seen."""
 
 
 class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet"."""
+    """One condition of a verdict, for a person: ``holds`` is "yes", "NO", "does not apply" or "not yet".
+
+    Of a queue elsewhere it may be "not seen": ``seen`` says then why it could not be seen.
+    """
 
     number: str
     fact: str
@@ -27,7 +32,8 @@ class Explanation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         """Yields the condition as text: the answer first, its evidence and what would help indented below."""
         yield f"{self.number:>4}  {self.holds:<14}  {self.fact}"
         if self.seen:
-            yield f"{'':22}seen {self.seen}" + (f"; needed {self.needed}" if self.needed else "")
+            what = f"seen {self.seen}" if self.holds != NOT_SEEN else self.seen
+            yield f"{'':22}{what}" + (f"; needed {self.needed}" if self.needed else "")
         if self.remedy:
             yield f"{'':22}remedy: {self.remedy}"
 

@@ -295,6 +295,8 @@ class Explained(Reply, frozen=True, array_like=True, kw_only=True, tag="explaine
         put = f"A put on {self.q_name} with priority {self.values.get('priority', '?')} would"
         if self.fires:
             return f"{put} write a trigger message (by condition {self.occasion})."
+        if missing := self.values.get("not_seen"):
+            return f"{put} or would not write a trigger message: {' and '.join(missing)} could not be seen."
         return f"{put} NOT write a trigger message: {not_holding(self.fails)}."
 
 

@@ -99,6 +99,11 @@ class _Play:
 
     def run(self) -> Result:
         """Plays setup and steps. A failed step does not end the play: each expectation is reported."""
+        for step in self.scenario.state:
+            made = self._play(step)
+            if made.failure is not None:
+                failed = Played(0, step.line, "setup", failure=f"the state cannot be made: {made.failure}")
+                return Result(self.scenario, (failed,))
         try:
             first = self.scenario.q_mgrs[0]
             for q_mgr in self.scenario.q_mgrs:

@@ -255,7 +255,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A rehearsal: ``file`` and ``line`` say where it stands, ``source`` where its rule is stated."""
+    """A rehearsal: ``file`` and ``line`` say where it stands, ``source`` where its rule is stated.
+
+    ``state`` are steps before the setup that make the state of real queues (:mod:`trigmon.simulate.start_state`).
+    """
 
     title: str
     file: str
@@ -265,3 +268,4 @@ class Scenario:
     setup_line: int
     steps: tuple[Step, ...]
     source: str = ""
+    state: tuple[Step, ...] = ()
