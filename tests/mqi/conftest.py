@@ -7,21 +7,27 @@ import itertools
 
 import pytest
 
-from tests.daemons import define
+from tests.daemons import define, queue_managers
 from tests.mqi.mqi_calls import Mqi
 from tests.mqi.mqi_program import Program
+from tests.tls.authorities import Site
 from trigmon.mq.calls import Define
 from trigmon.mqi import ibmmqc, library
+from trigmon.tls.accounts import Account
 
 _numbers = itertools.count(1)
-_OF_MQ = ("MQSERVER", "MQCCDTURL", "MQCHLLIB", "MQCHLTAB", "TRIGMON_QMGR", "TRIGMON_QMGR_NAME")
+OF_MQ = (
+    *("MQSERVER", "MQCCDTURL", "MQCHLLIB", "MQCHLTAB"),
+    *("TRIGMON_QMGR", "TRIGMON_QMGR_NAME", "TRIGMON_CLIENT_FILE"),
+)
+PASSWORD = "a-password-that-is-nowhere-else"
 
 
 @pytest.fixture
 def here(shared_daemon, monkeypatch):
     """Makes QM1 the file's queue manager for a program that connects by that name."""
     monkeypatch.setenv("TRIGMON_HOME", str(shared_daemon.home))
-    for name in _OF_MQ:
+    for name in OF_MQ:
         monkeypatch.delenv(name, raising=False)
     return shared_daemon
 
@@ -79,3 +85,22 @@ def q_name(qm):
     name = f"TEST.{next(_numbers)}"
     define(qm, name)
     return name
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Files of TLS: alice comes by her certificate, batch by PASSWORD."""
+    made = Site(tmp_path_factory.mktemp("tls"))
+    made.client("alice")
+    made.let_in(Account("alice", certificates=("CN=alice",)), Account("batch", made.password(PASSWORD)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, site):
+    """A queue manager that clients reach by TLS, with the queue Q."""
+    with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
+        one = make(settings=site.settings)
+        with one.connect() as qm:
+            define(qm, "Q")
+        yield one

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from trigmon.client.address import connect
 from trigmon.mq.calls import Inquire, Set
 from trigmon.mq.compatibility import COMMAND_LEVEL
 from trigmon.mq.errors import BackedOut
@@ -23,6 +22,7 @@ from trigmon.mqi.layout import Values
 from trigmon.mqi.md import number, text
 from trigmon.mqi.memory import read_text
 from trigmon.mqi.message_calls import close_object, get_message, open_object, put_message, queue_named, read
+from trigmon.mqi.mqcsp import Credentials
 from trigmon.mqi.mqi_numbers import MqiError, MqiReason, ObjectKind, StatType
 from trigmon.mqi.property_calls import MQCRTMH, MQDLTMH, MQDLTMP, MQINQMP, MQSETMP
 from trigmon.mqi.queue_manager_address import place_of
@@ -92,7 +92,7 @@ def MQLOGCF(options: int, filename: str = "") -> int:
 @answering(lambda *_: (UNUSABLE,))
 def MQCONN(name: str | bytes) -> Answer:
     """Connects: handle, completion code, reason."""
-    return _connected(characters(name), MQCNO.defaults, "", ""), 0
+    return _connected(characters(name), MQCNO.defaults, "", "", None), 0
 
 
 @answering(lambda *_: (UNUSABLE,))
@@ -107,7 +107,7 @@ def MQCONNX(
     """Connects with options: handle, completion code, reason."""
     options = MQCNO.defaults if cno is None else read(MQCNO, cno, MqiReason.CNO_ERROR)
     url = read_text(number(options["CCDTUrlPtr"]), number(options["CCDTUrlLength"]))
-    return _connected(characters(name), options, _connection_name(cd) if cd else "", url), 0
+    return _connected(characters(name), options, _connection_name(cd) if cd else "", url, csp), 0
 
 
 @answering()
@@ -132,9 +132,9 @@ def _connection_name(cd: bytes) -> str:
     return text(MQCD.unpack(cd)["ConnectionName"])
 
 
-def _connected(name: str, cno: Values, connection_name: str, ccdt_url: str) -> int:
+def _connected(name: str, cno: Values, connection_name: str, ccdt_url: str, csp: bytes | None) -> int:
     place = place_of(name, connection_name, ccdt_url)
-    connection = connect(",".join(place.addresses), application=text(cno["ApplName"]) or None, reconnect_s=0)
+    connection = Credentials(csp).connect(place.addresses, text(cno["ApplName"]) or None)
     if place.q_mgr_name not in ("", connection.q_mgr_name):
         answers = connection.q_mgr_name
         connection.disconnect()
