@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "properties.h"
 
 static __thread uint64_t state;
@@ -280,13 +281,61 @@ static void read_bytes(void) {
     free(bytes);
 }
 
+/* Writes a text, mutated, into a file of the directory for the socket; returns its path. */
+static const char *file_with(const char *text) {
+    static char path[600];
+    char *bytes = strdup(text);
+    mutate((uint8_t *)bytes, strlen(text), 6);
+    snprintf(path, sizeof path, "%s/file", getenv("TRIGMON_RUNTIME"));
+    FILE *file = fopen(path, "w");
+    fwrite(bytes, 1, strlen(text), file);
+    fclose(file);
+    free(bytes);
+    return path;
+}
+
+/* Reads mutated addresses of TLS, client's files and channel tables. */
+static void read_addresses(void) {
+    static const char *const addresses[] = {"tls://[::1]:1415/QM1?authority=%2Fa%20b&certificate=c&key=k", "tls:h?user=u&credential=c"};
+    static const char ini[] = "[QM1]\naddress = tls://a,\n tls://b:1/QM1?user=u&password_file=f\nauthority: ca.crt\n[QM2]\nkey = k\n";
+    static const char json[] = "{\"channel\": [{\"name\": \"A\", \"clientConnection\": {\"connection\": [{\"host\": \"h\", \"port\": 1}], "
+                               "\"queueManager\": \"QM1\"}}, {\"clientConnection\": {\"queueManager\": \"QM1\"}}]}";
+    char *text = strdup(addresses[chance(2)]), hosts[64];
+    struct place *place = calloc(1, sizeof *place);
+    mutate((uint8_t *)text + 4, strlen(text) - 4, 6);
+    read_tls_address(text, place);
+    free(text);
+    free(place);
+    if (chance(8)) return;
+    struct places *places = calloc(1, sizeof *places);
+    setenv("TRIGMON_CLIENT_FILE", file_with(ini), 1);
+    in_client_file("QM1", places);
+    unsetenv("TRIGMON_CLIENT_FILE");
+    free(places);
+    in_channel_table(file_with(json), "QM1", hosts, sizeof hosts);
+}
+
+/* Connects with a user and a password, of lengths that may be none. */
+static void connect_by_csp(PMQCHAR name) {
+    static char texts[2][1200];
+    MQCSP csp = {{'C', 'S', 'P', ' '}, 1, 1};
+    MQCNO cno = {{'C', 'N', 'O', ' '}, 5, .SecurityParmsPtr = &csp};
+    mutate((uint8_t *)&csp, 12, 1);
+    csp.CSPUserIdPtr = chance(8) ? texts[0] : NULL;
+    csp.CSPPasswordPtr = texts[1];
+    csp.CSPUserIdLength = (MQLONG)chance(1100) - 20;
+    csp.CSPPasswordLength = (MQLONG)chance(1100) - 20;
+    MQCONNX(name, &cno, &hconn, &comp_code, &reason);
+}
+
 static void connect_anew(void) {
     MQCHAR48 name = "QM1";
     MQCMHO options = {{'C', 'M', 'H', 'O'}, 1, 0};
     MQDMHO deleted = {{'D', 'M', 'H', 'O'}, 1, 0};
     if (hconn != MQHC_UNUSABLE_HCONN) MQDISC(&hconn, &comp_code, &reason);
     MQDLTMH(MQHC_UNASSOCIATED_HCONN, &hmsg, &deleted, &comp_code, &reason);
-    MQCONN(name, &hconn, &comp_code, &reason);
+    if (chance(4) == 0) connect_by_csp(name);
+    if (hconn == MQHC_UNUSABLE_HCONN) MQCONN(name, &hconn, &comp_code, &reason);
     MQCRTMH(MQHC_UNASSOCIATED_HCONN, &options, &hmsg, &comp_code, &reason);
     open_or_close();
 }
@@ -302,7 +351,7 @@ static void step(void) {
         case 1: use_attributes(); break;
         case 2: use_properties(); break;
         case 3: MQCMIT(hconn, &comp_code, &reason); break;
-        case 4: read_bytes(); break;
+        case 4: chance(2) ? read_bytes() : read_addresses(); break;
         default: put_or_get((int)chance(3)); break;
     }
     if (chance(50) == 0) {

@@ -43,13 +43,14 @@ class Block:
 
 
 class Charv:
-    """An MQCHARV with a text."""
+    """An MQCHARV with a text, or with bytes that may be none."""
 
     def __init__(self, text):
-        self.text = ctypes.create_string_buffer(text.encode())
+        raw = text if isinstance(text, bytes) else text.encode()
+        self.text = ctypes.create_string_buffer(raw)
         self.memory = ctypes.create_string_buffer(24)
         ctypes.c_uint64.from_buffer(self.memory, 0).value = ctypes.addressof(self.text)
-        for at, value in ((16, len(text.encode())), (20, 1208)):
+        for at, value in ((16, len(raw)), (20, 1208)):
             ctypes.c_int32.from_buffer(self.memory, at).value = value
 
 

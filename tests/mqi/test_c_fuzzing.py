@@ -22,7 +22,7 @@ def fuzz(tmp_path_factory):
         pytest.skip("there is no C compiler")
     program = tmp_path_factory.mktemp("fuzz") / "fuzz"
     sources = [Path(__file__).parent / "fuzz.c", *sorted(library.SOURCES.glob("*.c"))]
-    argv = [compiler, *FLAGS, f"-I{library.SOURCES}", "-o", program, *sources, "-lpthread"]
+    argv = [compiler, *FLAGS, f"-I{library.SOURCES}", "-o", program, *sources, "-lpthread", "-ldl"]
     done = subprocess.run(argv, capture_output=True, text=True)
     if "asan" in done.stderr or "ubsan" in done.stderr:
         pytest.skip("the compiler has no sanitizers")

@@ -197,11 +197,34 @@ def test_a_queue_manager_is_found_by_name_by_default_and_by_a_channel_table(mqi,
     mqi.disconnect(mqi.connect("QM1"))
     mqi.disconnect(mqi.connect("*QM1"))
     assert refused(mqi.connect, "QM7") == (2, 2058)
-    monkeypatch.setenv("MQSERVER", "CHANNEL/TCP/mq.example.com(1414)")
+    monkeypatch.setenv("MQSERVER", "CHANNEL/TCP/localhost(1414)")
     mqi.disconnect(mqi.connect("QM1"))
     assert refused(mqi.connect, "QM9") == (2, 2538)
-    monkeypatch.setenv("TRIGMON_QMGR", "tls://mq.example.com:1414/QM1")
-    assert refused(mqi.connect, "") == (2, 2393)
+    monkeypatch.setenv("MQSERVER", "CHANNEL/TCP/255.255.255.255(1414)")  # a host to which nothing can connect
+    assert refused(mqi.connect, "QM1") == (2, 2538)
+    for name in ("MQSERVER", "MQCCDTURL"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TRIGMON_QMGR", "tls://255.255.255.255/QM1")
+    assert refused(mqi.connect, "") == (2, 2059)
+    monkeypatch.setenv("TRIGMON_QMGR", "tls://host:port/QM1")
+    assert refused(mqi.connect, "") == (2, 2058)
+
+
+def test_a_message_that_is_too_long_is_refused_before_it_is_looked_at(mqi, q_name, shared_daemon):
+    program = (
+        "import ctypes, os, sys; sys.path.insert(0, os.getcwd())\n"
+        "from tests.mqi.mqi_calls import Block, Mqi\n"
+        f"mqi = Mqi(ctypes.CDLL({mqi.loaded._name!r}))\n"
+        "libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p\n"
+        "length = 2**31 - 1\n"
+        "nowhere = ctypes.c_void_p(libc.mmap(None, ctypes.c_size_t(length), 0, 0x4022, -1, ctypes.c_long(0)))\n"
+        "hconn = mqi.connect()\n"
+        f"hobj = mqi.open(hconn, {q_name!r}, 0x10)\n"
+        "print(mqi.call('MQPUT', hconn, hobj, Block('MQMD'), Block('MQPMO'), length, nowhere))\n"
+    )
+    argv = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(argv, env=shared_daemon.env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "(2, 2031)\n"), done.stderr
 
 
 def test_a_handle_is_its_thread_s_own_unless_it_is_shared(mqi, q_name):

@@ -117,8 +117,10 @@ def test_values_change_their_type_where_that_is_asked_for(mqi, hconn):
 
 def test_names_handles_and_structures_are_checked(mqi, hconn):
     hmsg = made(mqi, hconn)
-    for name in ("", "1a", "a..b", "a.", "a b", "%", "a%"):
+    for name in ("1a", "a..b", "a.", "a b", "%", "a%", b"gr\xfcn", "\U00010400"):
         assert refused(set_value, mqi, hconn, hmsg, name, STRING, b"x") == 2442
+    for name in ("", "a" * 4096):
+        assert refused(set_value, mqi, hconn, hmsg, name, STRING, b"x") == 2513
     assert refused(set_value, mqi, hconn, 4711 << 16, "a", STRING, b"x") == 2460
     assert refused(set_value, mqi, hconn, hmsg, "a", 0x999, b"x") == 2473
     set_value(mqi, hconn, hmsg, "a", STRING, b"1")
@@ -131,6 +133,44 @@ def test_names_handles_and_structures_are_checked(mqi, hconn):
     assert handle.value == -1
     assert refused(value_of, mqi, hconn, hmsg, "a") == 2460
     assert mqi.call("MQCRTMH", hconn, Block("MQBO"), ctypes.byref(handle)) == (2, 2461)
+
+
+def test_a_value_has_the_length_of_its_type(mqi, hconn):
+    hmsg = made(mqi, hconn)
+    for kind, size in ((BOOLEAN, 4), (0x10, 1), (0x20, 2), (INT32, 4), (INT64, 8), (0x100, 4), (FLOAT64, 8)):
+        for wrong in (0, size - 1, size + 1):
+            assert refused(set_value, mqi, hconn, hmsg, "a", kind, b"\1" * wrong) == 2005
+        set_value(mqi, hconn, hmsg, "a", kind, b"\1" * size)
+    everything = (Block("MQSMPO"), Charv("a"), Block("MQPD"))
+    for kind, length in ((INT32, -1), (BYTES, -1), (STRING, -2), (STRING, 2**31 - 1)):
+        assert mqi.call("MQSETMP", hconn, ctypes.c_int64(hmsg), *everything, kind, length, b"text") == (2, 2005)
+    assert refused(set_value, mqi, hconn, hmsg, "a", STRING, b"gr\xfcn") == 2466
+
+
+def test_whatever_is_set_comes_back_by_its_name(mqi, hconn, hobj):
+    sent, taken = made(mqi, hconn), made(mqi, hconn)
+    names = ["n" * 4095, ".".join("g" * 2000), "usr.usr.inner", "inner", "grün", "a", "a.b"]
+    for number, name in enumerate(names):
+        set_value(mqi, hconn, sent, name, STRING, b"%d" % number)
+    mqi.put(hconn, hobj, b"data", pmo=Block("MQPMO", OriginalMsgHandle=sent))
+    assert mqi.get(hconn, hobj, gmo=Block("MQGMO", Options=IN_HANDLE, MsgHandle=taken)).data == b"data"
+    kind, buffer, length = ctypes.c_int32(), ctypes.create_string_buffer(20), ctypes.c_int32()
+    for number, name in enumerate(names):
+        asked = (Block("MQIMPO"), Charv(name), Block("MQPD"), ctypes.byref(kind), 20, buffer, ctypes.byref(length))
+        mqi.ask("MQINQMP", hconn, ctypes.c_int64(taken), *asked)
+        assert buffer.raw[: length.value] == b"%d" % number
+
+
+def test_properties_of_one_name_stay_several_on_their_way(mqi, hconn, hobj):
+    sent, taken = made(mqi, hconn), made(mqi, hconn)
+    for value in (b"1", b"2", b"3"):
+        arguments = (Block("MQSMPO", Options=0x4), Charv("same"), Block("MQPD"), STRING, 1, value)
+        mqi.ask("MQSETMP", hconn, ctypes.c_int64(sent), *arguments)
+    mqi.put(hconn, hobj, b"", pmo=Block("MQPMO", OriginalMsgHandle=sent))
+    mqi.get(hconn, hobj, gmo=Block("MQGMO", Options=IN_HANDLE, MsgHandle=taken))
+    seen = [value_of(mqi, hconn, taken, "same")[2]]
+    seen += [value_of(mqi, hconn, taken, "same", NEXT)[2] for _ in range(2)]
+    assert seen == [b"1", b"2", b"3"]
 
 
 def test_a_buffer_that_is_shorter_than_the_header_is_enough_for_the_data(mqi, hconn, hobj):

@@ -12,7 +12,7 @@ from trigmon.mqi.structures import STRUCTURES
 
 FILES = sorted(library.SOURCES.glob("*.[ch]"))
 FUNCTION = re.compile(r"^[a-zA-Z][^;{}#]*\)\s*\{$", re.MULTILINE)
-# MQCD is read as far as the queue manager's name; the rest of it is about channels.
+# MQCD is read as far as the connection's name; the rest of it is about channels.
 READ_IN_PART = {"MQCD"}
 
 
@@ -30,7 +30,7 @@ def test_each_structure_of_the_header_has_the_fields_of_the_tables_at_their_plac
         layout = STRUCTURES[name]
         if name not in READ_IN_PART:
             lines.append(f'_Static_assert(sizeof({name}) == {layout.size}, "{name}");')
-        last = READ_IN_PART & {name} and "QMgrName"
+        last = READ_IN_PART & {name} and "ConnectionName"
         for field in layout.fields:
             path = re.sub(r"(?<=.)(VS\w+)$", r".\1", field.name)
             lines.append(f'_Static_assert(offsetof({name}, {path}) == {field.offset}, "{name}.{path}");')
@@ -54,7 +54,7 @@ def test_the_library_shows_the_calls_of_the_mqi_and_nothing_else(loaded, library
 def test_the_library_needs_the_c_library_alone(library_directory):
     done = subprocess.run(["readelf", "-d", str(library_directory / "libmqic_r.so")], capture_output=True, text=True)
     needed = re.findall(r"NEEDED.*\[(.*)\]", done.stdout)
-    assert {name.partition(".")[0] for name in needed} <= {"libc", "libpthread"}
+    assert {name.partition(".")[0] for name in needed} <= {"libc", "libpthread", "libdl"}
     assert "BIND_NOW" in done.stdout
 
 

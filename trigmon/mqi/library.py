@@ -83,7 +83,7 @@ def build(directory: Path, *more: str) -> Path:
     with tempfile.TemporaryDirectory(dir=directory) as beside:
         made = Path(beside) / NAMES[0]
         sources = map(str, sorted(SOURCES.glob("*.c")))
-        argv = [found, *FLAGS, f"-Wl,-soname,{NAMES[0]}", *more, "-o", str(made), *sources, "-lpthread"]
+        argv = [found, *FLAGS, f"-Wl,-soname,{NAMES[0]}", *more, "-o", str(made), *sources, "-lpthread", "-ldl"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_S)
         if done.returncode != 0:
             raise BuildError(f"{found} ended with {done.returncode}:\n{done.stderr.strip()[-2000:]}")

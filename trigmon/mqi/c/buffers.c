@@ -73,7 +73,7 @@ void MQMHBUF(MQHCONN Hconn, MQHMSG Hmsg, PMQVOID MsgHBufOpts, PMQVOID Name, PMQV
         write_md(MsgDesc, &md);
         int deletes = ((MQMHBO *)MsgHBufOpts)->Options & MQMHBO_DELETE_PROPERTIES;
         for (one = chosen.first; deletes && one != NULL; one = one->next) {
-            struct property *same = find_property(all, (const uint8_t *)one->name, strlen(one->name));
+            struct property *same = stored_property(all, all->last, one->name);
             if (same != NULL) remove_property(all, same);
         }
     }

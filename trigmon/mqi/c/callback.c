@@ -1,4 +1,4 @@
-/* MQCB and MQCTL: a thread of the library gets the messages of a connection and calls the program with each. */
+/* The library's own thread: it gets the messages of a connection and calls the program with each. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,7 +7,6 @@
 #include "options.h"
 
 #define WAIT_MS 100          /* how long one look for a message may wait: MQCTL is heard in between */
-#define FIRST_BUFFER 65536
 #define LONGEST_MESSAGE (104857600)
 
 int64_t monotonic_ms(void) {
@@ -22,7 +21,7 @@ struct consumption *consumption_of(struct connection *c) {
     if (made == NULL) return NULL;
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->changed, NULL);
-    c->consumption = made;
+    __atomic_store_n(&c->consumption, made, __ATOMIC_RELEASE);
     return made;
 }
 
@@ -31,11 +30,14 @@ int is_consumer_thread(const struct connection *c) {
     return all != NULL && __atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE) && pthread_equal(all->thread, pthread_self());
 }
 
-MQLONG consumer_busy(const struct connection *c) {
+int consumers_hold(const struct connection *c) {
     const struct consumption *all = c->consumption;
-    if (all == NULL || !__atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE)) return MQRC_NONE;
-    if (__atomic_load_n(&all->is_suspended, __ATOMIC_ACQUIRE) || pthread_equal(all->thread, pthread_self())) return MQRC_NONE;
-    return MQRC_HCONN_ASYNC_ACTIVE;
+    if (all == NULL || !__atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE)) return 0;
+    return !__atomic_load_n(&all->is_idle, __ATOMIC_ACQUIRE) || __atomic_load_n(&all->wants_stop, __ATOMIC_ACQUIRE);
+}
+
+MQLONG consumer_busy(const struct connection *c) {
+    return consumers_hold(c) && !is_consumer_thread(c) ? MQRC_HCONN_ASYNC_ACTIVE : MQRC_NONE;
 }
 
 void call_program(struct connection *c, const MQCBD *cbd, MQLONG call_type, MQHOBJ hobj, struct result result,
@@ -134,10 +136,12 @@ static int consumers(struct connection *c, MQHOBJ *hobjs, int most) {
 /* Waits while the connection is suspended. Returns whether the thread is to end. */
 static int is_to_end(struct consumption *all) {
     pthread_mutex_lock(&all->lock);
-    all->is_idle = all->is_suspended;
-    if (all->is_idle) pthread_cond_broadcast(&all->changed);
-    while (all->is_suspended && !all->wants_stop) pthread_cond_wait(&all->changed, &all->lock);
-    all->is_idle = 0;
+    while (all->is_suspended && !all->wants_stop) {
+        __atomic_store_n(&all->is_idle, 1, __ATOMIC_RELEASE);
+        pthread_cond_broadcast(&all->changed);
+        pthread_cond_wait(&all->changed, &all->lock);
+    }
+    __atomic_store_n(&all->is_idle, 0, __ATOMIC_RELEASE);
     int ends = all->wants_stop;
     pthread_mutex_unlock(&all->lock);
     return ends;
@@ -162,7 +166,7 @@ static int is_held(const struct consumption *all) {
     return __atomic_load_n(&all->wants_stop, __ATOMIC_ACQUIRE) || __atomic_load_n(&all->is_suspended, __ATOMIC_ACQUIRE);
 }
 
-static void *run(void *given) {
+void *run_consumers(void *given) {
     struct connection *c = given;
     struct consumption *all = c->consumption;
     MQHOBJ hobjs[256];
@@ -195,88 +199,4 @@ static void *run(void *given) {
     pthread_mutex_unlock(&all->lock);
     give_back(c);
     return NULL;
-}
-
-static MQLONG start(struct connection *c, MQPTR area) {
-    struct consumption *all = consumption_of(c);
-    if (all == NULL) return MQRC_STORAGE_NOT_AVAILABLE;
-    MQHOBJ some[1];
-    if (consumers(c, some, 1) < 1 && !all->has_events) return MQRC_NO_CALLBACKS_ACTIVE;
-    pthread_mutex_lock(&all->lock);
-    MQLONG reason = all->is_running ? MQRC_OPERATION_NOT_ALLOWED : MQRC_NONE;
-    if (reason == MQRC_NONE) {
-        all->buffer = malloc(FIRST_BUFFER);
-        all->room = all->buffer ? FIRST_BUFFER : 0;
-        all->area = area;
-        all->wants_stop = all->is_suspended = all->is_idle = 0;
-        borrow(c->hconn); /* the thread's own use of the connection */
-        all->is_running = 1;
-        if (pthread_create(&all->thread, NULL, run, c) == 0)
-            pthread_detach(all->thread);
-        else {
-            all->is_running = 0;
-            give_back(c);
-            reason = MQRC_STORAGE_NOT_AVAILABLE;
-        }
-    }
-    pthread_mutex_unlock(&all->lock);
-    return reason;
-}
-
-static MQLONG set_suspended(struct consumption *all, int suspended) {
-    if (all == NULL || !all->is_running) return MQRC_OPERATION_NOT_ALLOWED;
-    pthread_mutex_lock(&all->lock);
-    int is_itself = pthread_equal(all->thread, pthread_self());
-    __atomic_store_n(&all->is_suspended, suspended, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&all->changed);
-    while (suspended && !is_itself && all->is_running && !all->is_idle) pthread_cond_wait(&all->changed, &all->lock);
-    pthread_mutex_unlock(&all->lock);
-    return MQRC_NONE;
-}
-
-/* Ends the thread and waits for its end, unless it is the thread itself that asks. */
-static MQLONG stop(struct consumption *all) {
-    if (all == NULL) return MQRC_NONE;
-    pthread_mutex_lock(&all->lock);
-    __atomic_store_n(&all->wants_stop, 1, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&all->changed);
-    int is_itself = all->is_running && pthread_equal(all->thread, pthread_self());
-    while (!is_itself && all->is_running) pthread_cond_wait(&all->changed, &all->lock);
-    pthread_mutex_unlock(&all->lock);
-    return MQRC_NONE;
-}
-
-void stop_consumption(MQHCONN hconn) {
-    struct connection *c = borrow(hconn);
-    if (c == NULL) return;
-    stop(c->consumption);
-    give_back(c);
-}
-
-static MQLONG control(struct connection *c, MQLONG operation, MQPTR area) {
-    switch (operation) {
-        case MQOP_START: return start(c, area);
-        case MQOP_START_WAIT: {
-            MQLONG reason = start(c, area);
-            struct consumption *all = c->consumption;
-            if (reason != MQRC_NONE) return reason;
-            pthread_mutex_lock(&all->lock);
-            while (all->is_running) pthread_cond_wait(&all->changed, &all->lock);
-            pthread_mutex_unlock(&all->lock);
-            return MQRC_NONE;
-        }
-        case MQOP_STOP: return stop(c->consumption);
-        case MQOP_SUSPEND: return set_suspended(c->consumption, 1);
-        case MQOP_RESUME: return set_suspended(c->consumption, 0);
-        default: return MQRC_OPERATION_ERROR;
-    }
-}
-
-void MQCTL(MQHCONN Hconn, MQLONG Operation, PMQVOID ControlOpts, PMQLONG CompCode, PMQLONG Reason) {
-    struct connection *c = borrow(Hconn);
-    MQLONG reason = c == NULL ? MQRC_HCONN_ERROR : MQRC_NONE;
-    if (reason == MQRC_NONE && ControlOpts != NULL && !is_struct(ControlOpts, "CTLO", 1)) reason = MQRC_CTLO_ERROR;
-    if (reason == MQRC_NONE) reason = control(c, Operation, ControlOpts ? ((MQCTLO *)ControlOpts)->ConnectionArea : NULL);
-    if (c != NULL) give_back(c);
-    answer((struct result){reason ? MQCC_FAILED : MQCC_OK, reason}, CompCode, Reason);
 }

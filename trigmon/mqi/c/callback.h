@@ -20,7 +20,7 @@ struct consumption {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int is_running; /* the thread is there */
-    int wants_stop;
+    int wants_stop; /* 1 by the program, 2 by a callback */
     int is_suspended;
     int is_idle; /* suspended, and no callback is under way */
     MQPTR area;
@@ -34,10 +34,10 @@ int64_t monotonic_ms(void);
 struct consumption *consumption_of(struct connection *c);
 void call_program(struct connection *c, const MQCBD *cbd, MQLONG call_type, MQHOBJ hobj, struct result result, MQMD *md,
                   MQGMO *gmo, void *buffer, MQLONG length, MQLONG whole);
-MQLONG consumer_busy(const struct connection *connection); /* 2500 while messages are consumed and another thread calls */
-int is_consumer_thread(const struct connection *connection);
-void stop_consumption(MQHCONN hconn);
-struct connection *borrow(MQHCONN hconn);
-void give_back(struct connection *connection);
+int consumers_hold(const struct connection *c);    /* they run, and are not idle in a suspension */
+MQLONG consumer_busy(const struct connection *c); /* 2500 while they do and another thread calls */
+int is_consumer_thread(const struct connection *c);
+void *run_consumers(void *connection);
+void stop_consumption(struct connection *c);
 
 #endif

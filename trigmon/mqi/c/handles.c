@@ -7,6 +7,7 @@
 #define MOST_MESSAGES 65536
 #define PLACE_BITS 16
 #define LONGEST_NAME 4095
+#define LONGEST_VALUE (100 << 20) /* as the longest message */
 
 struct message {
     MQHMSG hmsg;
@@ -23,6 +24,11 @@ static struct message *looked_up(MQHMSG hmsg) {
     size_t place = (size_t)(hmsg & (MOST_MESSAGES - 1));
     if (hmsg <= 0 || place >= message_count || messages[place] == NULL) return NULL;
     return messages[place]->hmsg == hmsg ? messages[place] : NULL;
+}
+
+/* Locks the message handles for a fork, until release_message. */
+void lock_messages(void) {
+    pthread_mutex_lock(&messages_lock);
 }
 
 struct properties *message_of(MQHMSG hmsg) {
@@ -76,6 +82,7 @@ void MQCRTMH(MQHCONN Hconn, PMQVOID CrtMsgHOpts, PMQHMSG Hmsg, PMQLONG CompCode,
     if (reason == MQRC_NONE && !is_struct(CrtMsgHOpts, "CMHO", 1)) reason = MQRC_CMHO_ERROR;
     if (reason == MQRC_NONE && Hmsg == NULL) reason = MQRC_HMSG_ERROR;
     if (reason == MQRC_NONE) {
+        watch_forks();
         pthread_mutex_lock(&messages_lock);
         size_t place = free_place_of();
         struct message *message = place < MOST_MESSAGES ? calloc(1, sizeof *message) : NULL;
@@ -104,14 +111,26 @@ void MQDLTMH(MQHCONN Hconn, PMQHMSG Hmsg, PMQVOID DltMsgHOpts, PMQLONG CompCode,
     answer((struct result){reason ? MQCC_FAILED : MQCC_OK, reason}, CompCode, Reason);
 }
 
+/* Returns whether characters may stand in a name: of UTF-8, and of the first 65536 alone. */
+static int is_text_of_name(const struct slice *text) {
+    const uint8_t *at = text->bytes, *end = at + text->length;
+    for (uint32_t code; at < end;) {
+        size_t size = utf8_character(at, end, &code);
+        if (size == 0 || size > 3) return 0;
+        at += size;
+    }
+    return 1;
+}
+
 /* Returns the name of an MQCHARV. A wildcard is a name only where one is asked for. */
 static MQLONG read_name(const MQCHARV *name, struct slice *text, int may_be_wild) {
     int is_valid = 0;
     if (name == NULL) return MQRC_PROPERTY_NAME_ERROR;
     *text = charv_text(name, name, &is_valid);
     while (is_valid && text->length > 0 && text->bytes[text->length - 1] == ' ') text->length--;
-    if (!is_valid || text->length == 0) return MQRC_PROPERTY_NAME_ERROR;
-    if (text->length > LONGEST_NAME) return MQRC_PROPERTY_NAME_TOO_BIG;
+    if (!is_valid) return MQRC_PROPERTY_NAME_ERROR;
+    if (text->length == 0 || text->length > LONGEST_NAME) return MQRC_PROPERTY_NAME_LENGTH_ERR;
+    if (!is_text_of_name(text)) return MQRC_PROPERTY_NAME_ERROR;
     int starts = 1;
     for (size_t i = 0; i < text->length; i++) {
         uint8_t c = text->bytes[i];
@@ -124,19 +143,29 @@ static MQLONG read_name(const MQCHARV *name, struct slice *text, int may_be_wild
     return MQRC_NONE;
 }
 
+/* Finds out how long a value is. A type of one length has that one and no other. */
+static MQLONG size_of_value(MQLONG type, MQLONG length, const void *given, size_t *size) {
+    *size = fixed_size(type);
+    if (type == MQTYPE_NULL) return MQRC_NONE;
+    int is_long = type == MQTYPE_STRING || type == MQTYPE_BYTE_STRING;
+    if (*size == 0 && !is_long) return MQRC_PROPERTY_TYPE_ERROR;
+    if (type == MQTYPE_STRING && length == MQVL_NULL_TERMINATED)
+        *size = given ? strnlen(given, LONGEST_VALUE + 1) : 0;
+    else if (length < 0 || (!is_long && (size_t)length != *size))
+        return MQRC_BUFFER_LENGTH_ERROR;
+    else
+        *size = (size_t)length;
+    if (*size > LONGEST_VALUE) return MQRC_BUFFER_LENGTH_ERROR;
+    return *size > 0 && given == NULL ? MQRC_BUFFER_ERROR : MQRC_NONE;
+}
+
 /* Copies the value to be set, text in UTF-8. */
 static MQLONG read_value(const MQSMPO *options, MQLONG type, MQLONG length, const void *given, struct writer *value) {
-    size_t size = fixed_size(type);
-    if (type == MQTYPE_STRING && length == MQVL_NULL_TERMINATED)
-        size = given ? strlen(given) : 0;
-    else if (type == MQTYPE_STRING || type == MQTYPE_BYTE_STRING)
-        size = length > 0 ? (size_t)length : 0;
-    else if (size == 0 && type != MQTYPE_NULL)
-        return MQRC_PROPERTY_TYPE_ERROR;
-    if (length < MQVL_NULL_TERMINATED || (length < 0 && type != MQTYPE_STRING && fixed_size(type) == 0)) return MQRC_BUFFER_LENGTH_ERROR;
-    if (size > 0 && given == NULL) return MQRC_BUFFER_ERROR;
+    size_t size;
+    MQLONG reason = size_of_value(type, length, given, &size);
+    if (reason != MQRC_NONE) return reason;
     MQLONG ccsid = options->ValueCCSID == MQCCSI_APPL || options->ValueCCSID == MQCCSI_Q_MGR ? TRIGMON_CCSID : options->ValueCCSID;
-    if (type == MQTYPE_STRING && ccsid != TRIGMON_CCSID) {
+    if (type == MQTYPE_STRING) {
         if (!is_known_ccsid(ccsid)) return MQRC_SOURCE_CCSID_ERROR;
         return convert_text(ccsid, given, size, TRIGMON_CCSID, value, 0) < 0 ? MQRC_PROP_VALUE_NOT_CONVERTED : MQRC_NONE;
     }
@@ -160,7 +189,9 @@ static MQLONG set_property(struct properties *all, MQLONG options, struct slice 
         same = NULL;
     } else
         behind = same;
-    struct property *added = add_property(all, behind, (const char *)name.bytes, name.length, type, value->bytes, value->length);
+    struct slice inner = within_usr(name);
+    struct property *added =
+        add_property(all, behind, (const char *)inner.bytes, inner.length, type, value->bytes, value->length);
     if (added == NULL) return MQRC_STORAGE_NOT_AVAILABLE;
     if (same != NULL) remove_property(all, same);
     all->cursor = added;

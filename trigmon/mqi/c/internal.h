@@ -54,7 +54,9 @@ struct connection {
     MQLONG share; /* MQCNO_HANDLE_SHARE_* */
     int users;    /* threads that are in a call of it */
     int ended;
+    int is_closing; /* MQDISC has begun: no other thread is let in */
     int link;
+    struct tls *tls; /* what the link is spoken by, or NULL */
     int broken; /* the reason of a link that is no longer used, or 0 */
     int64_t sequence; /* the number of the last call that was sent */
     int64_t heard;    /* the number of the last reply */
@@ -104,6 +106,15 @@ struct reply {
 /* connections.c */
 struct connection *enter(MQHCONN hconn, struct result *result);
 void leave(struct connection *connection);
+struct connection *borrow(MQHCONN hconn, MQLONG *reason);
+void use_again(struct connection *connection);
+void give_back(struct connection *connection);
+MQLONG take_turn(struct connection *connection);
+MQHCONN connected_before(const char *name);
+struct connection *new_connection(const char *asked, MQLONG share);
+int add_connection(struct connection *connection);
+void free_connection(struct connection *connection);
+void watch_forks(void);
 void answer(struct result result, PMQLONG comp_code, PMQLONG reason);
 struct object *find_object(struct connection *connection, MQHOBJ hobj);
 int is_connected(MQHCONN hconn);
@@ -114,12 +125,17 @@ void begin_call(struct connection *connection, const char *tag, uint32_t fields)
 struct result send_call(struct connection *connection);
 struct result receive_reply(struct connection *connection, struct reply *reply);
 struct result exchange(struct connection *connection, struct reply *reply);
-struct result greet(struct connection *connection, const char *application, size_t length);
+struct result greet(struct connection *connection, const char *application, size_t length, const char *user,
+                    const char *password);
+void be_patient(struct connection *connection, int seconds);
 void break_link(struct connection *connection, MQLONG reason);
 void report(const char *what, const uint8_t *text, size_t length);
 
-/* address.c */
-MQLONG find_address(const char *name, const MQCD *channel, const char *ccdt, char *path, size_t room, char *expected);
+/* tls.c */
+ssize_t tls_send(struct connection *connection, const void *bytes, size_t length);
+ssize_t tls_receive(struct connection *connection, void *bytes, size_t room);
+int tls_has_refused(const struct connection *connection);
+void end_tls(struct connection *connection);
 
 /* fields.c: fixed fields of characters, blank or NUL padded */
 size_t field_length(const char *field, size_t size);

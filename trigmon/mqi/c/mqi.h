@@ -170,6 +170,28 @@ typedef struct tagMQCNO {
     MQLONG Reserved3;
 } MQCNO;
 
+typedef struct tagMQCSP {
+    MQCHAR4 StrucId;
+    MQLONG Version;
+    MQLONG AuthenticationType;
+    MQBYTE Reserved1[4];
+    MQPTR CSPUserIdPtr;
+    MQLONG CSPUserIdOffset;
+    MQLONG CSPUserIdLength;
+    MQBYTE Reserved2[8];
+    MQPTR CSPPasswordPtr;
+    MQLONG CSPPasswordOffset;
+    MQLONG CSPPasswordLength;
+    MQBYTE Reserved3[8]; /* from version 2 on */
+    MQPTR InitialKeyPtr;
+    MQLONG InitialKeyOffset;
+    MQLONG InitialKeyLength;
+    MQBYTE Reserved4[8]; /* from version 3 on */
+    MQPTR TokenPtr;
+    MQLONG TokenOffset;
+    MQLONG TokenLength;
+} MQCSP;
+
 /* The first part of MQCD: all that a client's connection reads of it. */
 typedef struct tagMQCD {
     MQCHAR20 ChannelName;
@@ -178,6 +200,34 @@ typedef struct tagMQCD {
     MQLONG TransportType;
     MQCHAR64 Desc;
     MQCHAR48 QMgrName;
+    MQCHAR48 XmitQName;
+    MQCHAR20 ShortConnectionName;
+    MQCHAR20 MCAName;
+    MQCHAR8 ModeName;
+    MQCHAR64 TpName;
+    MQLONG BatchSize;
+    MQLONG DiscInterval;
+    MQLONG ShortRetryCount;
+    MQLONG ShortRetryInterval;
+    MQLONG LongRetryCount;
+    MQLONG LongRetryInterval;
+    MQCHAR128 SecurityExit;
+    MQCHAR128 MsgExit;
+    MQCHAR128 SendExit;
+    MQCHAR128 ReceiveExit;
+    MQLONG SeqNumberWrap;
+    MQLONG MaxMsgLength;
+    MQLONG PutAuthority;
+    MQLONG DataConversion;
+    MQCHAR32 SecurityUserData;
+    MQCHAR32 MsgUserData;
+    MQCHAR32 SendUserData;
+    MQCHAR32 ReceiveUserData;
+    MQCHAR12 UserIdentifier; /* from version 2 on */
+    MQCHAR12 Password;
+    MQCHAR12 MCAUserIdentifier;
+    MQLONG MCAType;
+    MQCHAR264 ConnectionName;
 } MQCD;
 
 typedef struct tagMQSTS {

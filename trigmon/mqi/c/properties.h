@@ -5,7 +5,7 @@
 #include "internal.h"
 
 struct property {
-    char *name; /* folder and name: usr.colour */
+    char *name; /* folder and name, without the folder usr: mcd.Msd, colour */
     MQLONG type;
     uint8_t *value; /* as the program would have it: numbers native, text in UTF-8 */
     size_t length;
@@ -14,6 +14,7 @@ struct property {
 
 struct properties {
     struct property *first;
+    struct property *last;
     struct property *cursor;
 };
 
@@ -25,6 +26,9 @@ struct property *add_property(struct properties *all, struct property *behind, c
 void remove_property(struct properties *all, struct property *one);
 void clear_properties(struct properties *all);
 int copy_properties(struct properties *to, const struct properties *from);
+void move_properties(struct properties *to, struct properties *from);
+struct property *stored_property(struct properties *all, const struct property *last, const char *name);
+struct slice within_usr(struct slice name);
 
 /* rfh2.c: each returns 0 where there is no memory, or the bytes are no MQRFH2 */
 int write_rfh2(struct writer *w, const struct properties *all, MQLONG encoding, MQLONG ccsid, const char *format);
@@ -39,6 +43,7 @@ size_t fixed_size(MQLONG type);
 
 /* handles.c: the properties of a message handle, locked until release_message */
 struct properties *message_of(MQHMSG hmsg);
+void lock_messages(void);
 void release_message(void);
 void free_messages(MQHCONN hconn);
 

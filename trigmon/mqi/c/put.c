@@ -82,12 +82,15 @@ static MQLONG add_header(struct putting *put) {
     return reason;
 }
 
-static MQLONG read_put(struct putting *put, const void *md, const void *pmo, MQLONG length, const void *buffer) {
+static MQLONG read_put(const struct connection *connection, struct putting *put, const void *md, const void *pmo,
+                       MQLONG length, const void *buffer) {
     memset(put, 0, sizeof *put);
     MQLONG reason = read_md(md, &put->md);
     if (reason == MQRC_NONE) reason = read_pmo(pmo, &put->pmo);
     if (reason == MQRC_NONE && length < 0) reason = MQRC_BUFFER_LENGTH_ERROR;
     if (reason == MQRC_NONE && length > 0 && buffer == NULL) reason = MQRC_BUFFER_ERROR;
+    /* Before any of it is copied. */
+    if (reason == MQRC_NONE && (size_t)length > connection->frame_limit) reason = MQRC_MSG_TOO_BIG_FOR_Q_MGR;
     if (reason != MQRC_NONE) return reason;
     if (put->pmo.Options & PUT_MD_FOR_OUTPUT_ONLY) {
         memset(put->md.MsgId, 0, 24);
@@ -180,7 +183,7 @@ void MQPUT(MQHCONN Hconn, MQHOBJ Hobj, PMQVOID MsgDesc, PMQVOID PutMsgOpts, MQLO
     if (connection != NULL) {
         struct putting put;
         struct object *object = find_object(connection, Hobj);
-        MQLONG reason = read_put(&put, MsgDesc, PutMsgOpts, BufferLength, Buffer);
+        MQLONG reason = read_put(connection, &put, MsgDesc, PutMsgOpts, BufferLength, Buffer);
         if (object == NULL) reason = MQRC_HOBJ_ERROR;
         result = reason ? failed(reason) : put_message(connection, &put, object, "", MsgDesc, PutMsgOpts);
         free(put.with_header.bytes);
@@ -197,7 +200,7 @@ void MQPUT1(MQHCONN Hconn, PMQVOID ObjDesc, PMQVOID MsgDesc, PMQVOID PutMsgOpts,
         struct putting put;
         MQOD od;
         char q_name[NAME_LENGTH + 1] = "";
-        MQLONG reason = read_put(&put, MsgDesc, PutMsgOpts, BufferLength, Buffer);
+        MQLONG reason = read_put(connection, &put, MsgDesc, PutMsgOpts, BufferLength, Buffer);
         MQLONG of_object = read_od(ObjDesc, &od);
         if (of_object == MQRC_NONE) of_object = od.ObjectType == MQOT_Q ? check_q_mgr(connection, &od) : MQRC_OBJECT_TYPE_ERROR;
         if (of_object != MQRC_NONE) reason = of_object;

@@ -81,7 +81,8 @@ void MQCB(MQHCONN Hconn, MQLONG Operation, PMQVOID CallbackDesc, MQHOBJ Hobj, PM
         leave(c);
     }
     answer(result, CompCode, Reason);
-    if (told.CallbackFunction == NULL || (c = borrow(Hconn)) == NULL) return;
+    MQLONG reason;
+    if (told.CallbackFunction == NULL || (c = borrow(Hconn, &reason)) == NULL) return;
     MQLONG call = Operation & MQOP_REGISTER ? MQCBCT_REGISTER_CALL : MQCBCT_DEREGISTER_CALL;
     call_program(c, &told, call, Hobj, (struct result){MQCC_OK, MQRC_NONE}, NULL, NULL, NULL, 0, 0);
     give_back(c);

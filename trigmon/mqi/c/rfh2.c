@@ -7,8 +7,8 @@
 #include "properties.h"
 
 #define FIXED 36
-#define MOST_DEPTH 16
-#define MOST_NAME 1024
+#define MOST_NAME 4104 /* the longest name, 4095 bytes, in the folder usr */
+#define MOST_DEPTH (MOST_NAME / 2)
 
 MQLONG swapped_if(MQLONG value, MQLONG encoding) {
     return (encoding & 0xf) == 1 ? (MQLONG)__builtin_bswap32((uint32_t)value) : value;
@@ -44,23 +44,20 @@ static const struct {
 };
 #define DATA_TYPES (sizeof data_types / sizeof data_types[0])
 
+static void add_tag(struct writer *w, const char *opening, const char *name, size_t length) {
+    add_string(w, opening);
+    add(w, name, length);
+    add_string(w, ">");
+}
+
 /* Writes one property as an element; groups between the folder and the name are elements of their own. */
 static void write_element(struct writer *w, const struct property *one, const char *path) {
-    const char *dot = strchr(path, '.');
-    if (dot != NULL) {
-        add_string(w, "<");
-        add(w, path, (size_t)(dot - path));
-        add_string(w, ">");
-        write_element(w, one, dot + 1);
-        add_string(w, "</");
-        add(w, path, (size_t)(dot - path));
-        add_string(w, ">");
-        return;
-    }
+    const char *dot = strrchr(path, '.'), *leaf = dot ? dot + 1 : path;
+    for (const char *at = path; at < leaf; at += strcspn(at, ".") + 1) add_tag(w, "<", at, strcspn(at, "."));
     struct property as_text = *one;
     struct writer value = {0};
     add_string(w, "<");
-    add_string(w, path);
+    add_string(w, leaf);
     for (size_t i = 0; i < DATA_TYPES && one->type != MQTYPE_STRING; i++) {
         if (data_types[i].type != one->type) continue;
         add_string(w, " dt='");
@@ -72,16 +69,19 @@ static void write_element(struct writer *w, const struct property *one, const ch
     add_string(w, ">");
     if (one->type != MQTYPE_NULL && converted_value(&as_text, MQTYPE_STRING, &value) == MQRC_NONE)
         add_escaped(w, value.bytes, value.length);
-    add_string(w, "</");
-    add_string(w, path);
-    add_string(w, ">");
+    add_tag(w, "</", leaf, strlen(leaf));
+    for (const char *end = leaf, *begin; end > path; end = begin) {
+        for (begin = --end; begin > path && begin[-1] != '.'; begin--) continue;
+        add_tag(w, "</", begin, (size_t)(end - begin));
+    }
     w->failed |= value.failed;
     free(value.bytes);
 }
 
 static size_t folder_length(const struct property *one) {
     const char *dot = strchr(one->name, '.');
-    return dot == NULL ? 0 : (size_t)(dot - one->name);
+    int is_in_usr = dot == NULL || strncmp(one->name, "usr.", 4) == 0; /* usr.usr.name is a group usr in the folder usr */
+    return is_in_usr ? 0 : (size_t)(dot - one->name);
 }
 
 static int is_same_folder(const struct property *a, const struct property *b) {
@@ -198,9 +198,9 @@ static int end_element(struct parser *p, struct properties *all) {
             add(&value, p->text.bytes, p->text.length);
             type = MQTYPE_STRING;
         }
-        const char *name = memcmp(p->path, "usr.", 4) == 0 ? p->path + 4 : p->path;
-        int is_new = find_property(all, (const uint8_t *)name, strlen(name)) == NULL;
-        if (is_new && length > 0 && !value.failed) add_property(all, NULL, p->path, length, type, value.bytes, value.length);
+        struct slice name = within_usr((struct slice){(const uint8_t *)p->path, length});
+        if (length > 0 && !value.failed)
+            add_property(all, NULL, (const char *)name.bytes, name.length, type, value.bytes, value.length);
         free(value.bytes);
     }
     p->is_leaf = 0;
@@ -295,7 +295,7 @@ size_t read_rfh2(const uint8_t *bytes, size_t length, MQLONG byte_order, struct 
         free(folder.bytes);
         at += is_sound ? (size_t)size : 0;
     }
-    if (is_sound) is_sound = copy_properties(&found, all) && copy_properties(all, &found);
+    if (is_sound) move_properties(all, &found);
     clear_properties(&found);
     return is_sound ? end : 0;
 }

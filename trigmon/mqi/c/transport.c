@@ -1,4 +1,4 @@
-/* One socket to a queue manager: a call goes out, its reply comes back, in order (trigmon/wire/PROTOCOL.md).
+/* One link to a queue manager: a call goes out, its reply comes back, in order (trigmon/wire/PROTOCOL.md).
 
    A link that has lost its place in the conversation is never used again: every further call is 2009. */
 #include <errno.h>
@@ -16,7 +16,6 @@
 
 #define HELLO_LIMIT 16384u
 #define REPLY_LIMIT (256u << 20)
-#define GREETING_S 10
 #define RECEIVE 65536u
 
 /* Tells on standard error what a refusal was about, where TRIGMON_MQI_TRACE asks for it: the MQI has numbers alone. */
@@ -39,7 +38,7 @@ int connect_unix(const char *path, MQLONG *reason) {
     int link = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (link < 0) return -1;
     for (int attempt = 0; connect(link, (struct sockaddr *)&address, sizeof address) != 0; attempt++) {
-        if ((errno == EAGAIN || errno == EINTR) && attempt < 100 * GREETING_S) { /* the listener's backlog is full */
+        if ((errno == EAGAIN || errno == EINTR) && attempt < 1000) { /* the listener's backlog is full */
             struct timespec pause = {0, 10000000};
             nanosleep(&pause, NULL);
             continue;
@@ -71,6 +70,20 @@ void begin_call(struct connection *connection, const char *tag, uint32_t fields)
     write_text(out, tag, strlen(tag));
 }
 
+static ssize_t send_some(struct connection *connection, const uint8_t *bytes, size_t length) {
+    return connection->tls ? tls_send(connection, bytes, length) : send(connection->link, bytes, length, MSG_NOSIGNAL);
+}
+
+static ssize_t receive_some(struct connection *connection, uint8_t *bytes, size_t room) {
+    return connection->tls ? tls_receive(connection, bytes, room) : recv(connection->link, bytes, room, 0);
+}
+
+/* Sets how long the other side may be silent while a connection is made, in seconds; 0 is any time. */
+void be_patient(struct connection *connection, int seconds) {
+    struct timeval patience = {seconds, 0};
+    setsockopt(connection->link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
 static struct result send_frame(struct connection *connection) {
     struct writer *out = &connection->out;
     if (out->failed) return failed(MQRC_STORAGE_NOT_AVAILABLE);
@@ -78,7 +91,7 @@ static struct result send_frame(struct connection *connection) {
     if (body > connection->frame_limit) return failed(MQRC_MSG_TOO_BIG_FOR_Q_MGR);
     for (int i = 0; i < 4; i++) out->bytes[i] = (uint8_t)(body >> (24 - 8 * i));
     for (size_t sent = 0; sent < out->length;) {
-        ssize_t count = send(connection->link, out->bytes + sent, out->length - sent, MSG_NOSIGNAL);
+        ssize_t count = send_some(connection, out->bytes + sent, out->length - sent);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) { /* its last word, the reason why it ended the link, may lie here to be read */
             if (errno == EPIPE || errno == ECONNRESET) return (struct result){MQCC_OK, MQRC_NONE};
@@ -114,7 +127,7 @@ static int fill(struct connection *connection, size_t wanted) {
         connection->in_room = room;
     }
     while (connection->in_end < wanted) {
-        ssize_t count = recv(connection->link, connection->in + connection->in_end, connection->in_room - connection->in_end, 0);
+        ssize_t count = receive_some(connection, connection->in + connection->in_end, connection->in_room - connection->in_end);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) {
             if (count < 0) report_errno("the link to the queue manager");
@@ -205,32 +218,39 @@ static int make_client_id(char *id) {
     return 1;
 }
 
-static void write_hello(struct connection *connection, const char *application, size_t length) {
+/* Writes the hello. The password is its last value: no room that it lay in is given up behind it. */
+static void write_hello(struct connection *connection, const char *application, size_t length, const char *user,
+                        const char *password) {
     const char *run = getenv("TRIGMON_RUN");
     struct writer *out = &connection->out;
     out->length = 0;
+    out->failed = 0;
     if (!writer_reserve(out, 4)) return;
     out->length = 4;
-    write_array(out, 6);
+    write_array(out, user[0] ? 8 : 6);
     write_text(out, "hello", 5);
     write_int(out, 1);
     write_text(out, connection->client_id, strlen(connection->client_id));
     write_text(out, application, length);
     write_int(out, getpid());
     write_text(out, run ? run : "", run ? strlen(run) : 0);
+    if (user[0] == '\0') return;
+    write_text(out, user, strlen(user));
+    write_text(out, password, strlen(password));
 }
 
-/* Greets the queue manager; fills in its name and its limit. */
-struct result greet(struct connection *connection, const char *application, size_t length) {
+/* Greets the queue manager; fills in its name and its limit. A user and a password are given by TLS alone. */
+struct result greet(struct connection *connection, const char *application, size_t length, const char *user,
+                    const char *password) {
     if (!make_client_id(connection->client_id)) return failed(MQRC_ENVIRONMENT_ERROR);
-    write_hello(connection, application, length);
+    write_hello(connection, application, length, user, password);
     connection->frame_limit = HELLO_LIMIT;
-    struct timeval patience = {GREETING_S, 0};
-    setsockopt(connection->link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     struct result result = send_frame(connection);
+    if (connection->out.bytes != NULL) explicit_bzero(connection->out.bytes, connection->out.room);
     struct reply reply = {0};
     if (result.comp_code != MQCC_OK) return result;
-    if (!next_body(connection, HELLO_LIMIT, &reply.reader) || !read_tagged(&reply)) return failed(MQRC_Q_MGR_NOT_AVAILABLE);
+    if (!next_body(connection, HELLO_LIMIT, &reply.reader) || !read_tagged(&reply))
+        return failed(tls_has_refused(connection) ? MQRC_SSL_INITIALIZATION_ERROR : MQRC_Q_MGR_NOT_AVAILABLE);
     struct reader *r = &reply.reader;
     if (strcmp(reply.tag, "refused") == 0) {
         reply.fields--;
@@ -249,7 +269,5 @@ struct result greet(struct connection *connection, const char *application, size
         return failed(MQRC_Q_MGR_NOT_AVAILABLE);
     memcpy(connection->name, name.bytes, name.length);
     connection->name[name.length] = '\0';
-    patience.tv_sec = 0;
-    setsockopt(connection->link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     return (struct result){MQCC_OK, MQRC_NONE};
 }

@@ -1,5 +1,6 @@
 /* Values of properties: as text in an MQRFH2, and from one type into another. */
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,12 @@ static double real_of(const struct property *one) {
     return of_64;
 }
 
+/* Replaces the point of a number: the program may have set a locale that writes another character. */
+static void replace_point(char *number, char from, char to) {
+    for (; *number != '\0'; number++)
+        if (*number == from) *number = to;
+}
+
 /* Writes a value that is no byte string and no text as a string. Returns the reason why it cannot. */
 MQLONG text_of_value(const struct property *one, char *text, size_t room) {
     if (one->type == MQTYPE_BOOLEAN)
@@ -66,6 +73,7 @@ MQLONG text_of_value(const struct property *one, char *text, size_t room) {
         snprintf(text, room, "%.17g", real_of(one));
     else
         return MQRC_PROP_CONV_NOT_SUPPORTED;
+    if (is_real(one->type)) replace_point(text, *localeconv()->decimal_point, '.');
     return MQRC_NONE;
 }
 
@@ -135,6 +143,7 @@ MQLONG value_of_text(const uint8_t *text, size_t length, MQLONG type, struct wri
     if (type == MQTYPE_BOOLEAN && (strcmp(number, "false") == 0 || strcmp(number, "FALSE") == 0)) strcpy(number, "0");
     errno = 0;
     if (is_real(type)) {
+        replace_point(number, '.', *localeconv()->decimal_point);
         add_real(value, type, strtod(number, &end));
         return end == number || *end != '\0' ? MQRC_PROP_NUMBER_FORMAT_ERROR : MQRC_NONE;
     }
