@@ -63,6 +63,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
     "tests/bridge/test_checks.py": "process",
     "tests/bridge/test_remote_facts.py": "process",
+    "tests/bridge/test_seen_with_few_rights.py": "root",
     "tests/cli/test_archive.py": "process",
     "tests/cli/test_backup_restore.py::test_a_store_that_can_be_repaired": "process",
     "tests/cli/test_check_health.py::test_it_is_silent": "process",

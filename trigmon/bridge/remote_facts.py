@@ -6,7 +6,6 @@ with the reason. Nothing is changed there: a queue is opened for MQINQ alone, an
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -115,7 +114,6 @@ class _Look:
             handles=handles,
             monitors=self._handles(initiation_q, {}, Fact.MONITOR) if is_there else (),
             unseen=unseen,
-            clock_ms=time.time_ns() // 1_000_000,
         )
 
     def _base(self, name: str) -> str:
@@ -161,6 +159,7 @@ class _Look:
             found = self.commands.ask(PcfCommand.INQUIRE_Q, (Parameter.Q_NAME, name))
             return (found[0], "") if found else ({}, inquired)
         except (RemoteError, NoAnswerError) as error:
+            _raise_if_away(error)
             return {}, f"{inquired}; {error}"
 
     def _add_uncommitted(self, name: str, values: dict[Any, Any], unseen: dict[Fact, str]) -> None:

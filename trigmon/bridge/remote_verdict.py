@@ -159,8 +159,9 @@ class _Marking:
         rests_on = (Fact.ATTRIBUTES, *RESTS_ON.get(condition.number, ()))
         lacking = [fact for fact in rests_on if fact in self._unseen and condition.number != "1"]
         # With nobody elsewhere it may hold still; who is seen to read it here is enough for a NO.
-        applies = condition.holds != "does not apply" or self._hangs_on_third(condition.number)
-        if not lacking or not (applies or Fact.ATTRIBUTES in lacking):
+        if not lacking:
+            return condition
+        if condition.holds == "does not apply" and not self._may_apply(condition.number, lacking):
             return condition
         if lacking == [Fact.GROUP] and condition.holds == "NO":
             return condition
@@ -182,9 +183,15 @@ class _Marking:
     def _gets_are_not_asked(self) -> bool:
         return self._definition.usage is Usage.NORMAL and self._seen.platform != ZOS
 
-    def _hangs_on_third(self, number: str) -> bool:
-        """Returns whether the condition does not apply only since 3 holds: 11 of FIRST and DEPTH."""
-        return number == "11" and self._definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
+    def _may_apply(self, number: str, lacking: Iterable[Fact]) -> bool:
+        """Returns whether a condition that does not apply by what was seen may apply.
+
+        11 of FIRST and DEPTH does not apply where 3 holds, which rests on the messages that wait.
+        """
+        if Fact.ATTRIBUTES in lacking:
+            return True
+        hangs_on_third = number == "11" and self._definition.trigger_type in (TriggerType.FIRST, TriggerType.DEPTH)
+        return hangs_on_third and bool({Fact.DEPTH, Fact.PRIORITIES} & set(lacking))
 
     def _may_hold(self) -> bool:
         """Returns whether 11 may hold although what was seen says no: where the messages that wait are not known."""

@@ -83,7 +83,6 @@ class Source(msgspec.Struct):
     handles: tuple[OpenHandle, ...] = ()
     monitors: tuple[OpenHandle, ...] = ()
     unseen: dict[Fact, str] = {}
-    clock_ms: int = 0
 
 
 class SeenQueue(msgspec.Struct, frozen=True):
