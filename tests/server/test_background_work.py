@@ -14,6 +14,8 @@ from trigmon.server.executor import OnTheLoop
 class Upkeep:
     """A scan of so many slices."""
 
+    max_msg_length = 100
+
     def __init__(self, slices):
         self.slices = slices
 

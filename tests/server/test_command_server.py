@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from tests.command_server.commands import command, integer, integers, read_reply, text
+from tests.command_server.commands import command, escape, integer, integers, read_reply, text
 from tests.daemons import Daemon, define
 from tests.strangers import as_nobody
 from trigmon.mq.calls import Define, Display
@@ -81,3 +81,16 @@ def test_a_command_of_another_user_of_the_machine_has_the_rights_of_that_user(pa
     assert shown.values[2016] == "R"
     (denial,) = one.events("not authorized")
     assert (denial["user"], denial["call"], denial["application"]) == ("nobody", "Define", "trigmon command server")
+
+
+@pytest.mark.parametrize("alter", [command(1, integer(13, 20_000_000)), escape("ALTER QMGR MAXMSGL(20000000)")])
+def test_a_longer_message_is_let_in_once_a_command_has_allowed_it(daemon, alter):
+    with daemon.connect() as link:
+        link.call(Define(object_type="QLOCAL", name="R"))
+        link.call(Define(object_type="QLOCAL", name="LONG", attributes={"max_msg_length": 20_000_000}))
+        put(link, alter)
+        with link.open("R", "input_shared") as replies:
+            assert read_reply(replies.get(wait_interval_ms=20_000).data).comp_code == 0
+    with daemon.connect() as link, link.open("LONG", "input_shared", "output") as long:
+        long.put(b"y" * 10_000_000)
+        assert len(long.get().data) == 10_000_000

@@ -75,7 +75,6 @@ class EventMessages:
         self._were_puts_allowed = True
         self.are_on = False
         self.lost_members: list[tuple[str, str]] = []
-        notes.switch_events = self.switch
         activity.on_reset = self._reset
 
     def switch(self, q_mgr: QueueManagerDefinition) -> None:

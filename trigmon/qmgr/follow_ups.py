@@ -36,7 +36,7 @@ class Notes:
     correl_id; ANY where something else changed, or too many came. ``tended``: the queues with attributes that depend on
     time. ``schedules``: those that have changed, None for one that is deleted. ``has_watches``: a watch is, or was,
     defined. ``news``: how often there was news for monitors; ``rings``: whether monitors are still to be woken for it.
-    ``switch_events`` is called with the queue manager's new attributes. ``commands``: those for the command server.
+    ``suit`` is called with the queue manager's new attributes. ``commands``: those for the command server.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Notes:
         self.schedules: dict[str, Schedule | None] = {}
         self.has_watches = False
         self.commands = WaitingCommands(lambda event: self.events.append(event))
-        self.switch_events: Callable[[QueueManagerDefinition], None] = lambda _: None
+        self.suit: Callable[[QueueManagerDefinition], None] = lambda _: None
         self.news = 0
         self.rings = False
 
@@ -131,9 +131,7 @@ class Notes:
 
     def _note_definition(self, change: c.SetDefinition, now: int) -> None:
         if isinstance(change.definition, QueueManagerDefinition):
-            self._scan.interval_ms = change.definition.expiry_interval * 1000
-            self.switch_events(change.definition)
-            self.commands.switch(change.definition)
+            self.suit(change.definition)
         if isinstance(change.definition, LocalQueue):
             self.tended.discard(change.definition.name)
             if watches_the_clock(change.definition):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trigmon.mq.attributes import QueueManagerDefinition
 from trigmon.mq.calls import Alter, Call, Disconnect, Display
 from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.enums import ObjectType
@@ -41,7 +42,10 @@ KEEPS_ALL = Retention()
 
 
 class Housekeeping:
-    """The work that no call asks for. ``store``, ``notes`` and ``scan`` are the manager's own."""
+    """The work that no call asks for. ``store``, ``notes`` and ``scan`` are the manager's own.
+
+    ``max_msg_length``: the longest message, in bytes, that the queue manager takes now.
+    """
 
     def __init__(self, manager: QueueManager, store: Store, notes: Notes, scan: Scan, retention: Retention) -> None:
         self._manager = manager
@@ -50,7 +54,9 @@ class Housekeeping:
         self._scan = scan
         self.retention = retention
         self.schedules = ScheduleTimes(manager, store, notes)
+        self.max_msg_length = 0
         self._serves = False  # whether the last slice was of commands
+        notes.suit = self._suit
 
     def idle(self) -> list[Answer]:
         """Lets the store tidy up, while no call is performed."""
@@ -173,13 +179,11 @@ class Housekeeping:
         if not self._store.facts(Wants(session.connection), False).q_mgr.created_ms:
             turn([(session, 1, Alter(object_type=ObjectType.QMGR.name, name="", attributes={}))])
         facts = self._store.facts(Wants(session.connection), False)
-        self._scan.interval_ms = facts.q_mgr.expiry_interval * 1000
         watches = turn([(session, 1, Display(object_type=ObjectType.WATCH.name, limit=1))])
         listed = any(isinstance(answer.reply, Listing) and answer.reply.rows for answer in watches)
         records = self._store.local_queue(RECORD_QUEUE)
         self._notes.has_watches = listed or (records is not None and records.depth > 0)
-        self._manager.event_messages.switch(facts.q_mgr)
-        self._notes.commands.switch(facts.q_mgr)
+        self._suit(facts.q_mgr)
         # Every start scans for expired messages, whatever EXPRYINT is; the scan goes on while calls are answered.
         awake = turn([(session, 1, Awake()), (session, 0, self._look_through()), (session, 0, Disconnect())])
         self._scan.began(self._manager.started_ms)
@@ -187,3 +191,10 @@ class Housekeeping:
         for answer in awake:
             if isinstance(answer.reply, Listing):
                 self._notes.tended = {str(row["name"]) for row in answer.reply.rows}
+
+    def _suit(self, q_mgr: QueueManagerDefinition) -> None:
+        """Works as the queue manager's attributes say from now on."""
+        self._scan.interval_ms = q_mgr.expiry_interval * 1000
+        self._manager.event_messages.switch(q_mgr)
+        self._notes.commands.switch(q_mgr)
+        self.max_msg_length = q_mgr.max_msg_length

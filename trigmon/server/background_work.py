@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 class Performed(NamedTuple):
-    """The result of work in the queue manager. ``frame_limit`` is set only where it may have changed."""
+    """The result of work in the queue manager. ``max_msg_length``: the longest message, in bytes, that it takes now."""
 
     answers: list[Answer]
     deadline_ms: int | None
-    frame_limit: int | None = None
+    max_msg_length: int
 
 
 class BackgroundWork:
@@ -53,7 +53,11 @@ class BackgroundWork:
             self._plan_upkeep("scan", self._manager.housekeeping.scan)
 
     def _plan_upkeep(self, name: str, work: Callable[[], list[Answer]]) -> None:
-        self.plan(name, lambda: Performed(work(), self._manager.next_deadline_ms()), self._performed)
+        def perform() -> Performed:
+            answers, manager = work(), self._manager
+            return Performed(answers, manager.next_deadline_ms(), manager.housekeeping.max_msg_length)
+
+        self.plan(name, perform, self._performed)
 
     def plan(self, name: object, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Plans work, and ``then`` with its result on the loop, unless work of this name still waits."""

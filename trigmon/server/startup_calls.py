@@ -49,12 +49,6 @@ def rows(manager: QueueManager, object_type: str) -> list[dict[str, Any]]:
     return list(all_rows(lambda call: perform(manager, [call])[0], Display(object_type=object_type)))
 
 
-def max_msg_length(manager: QueueManager) -> int:
-    """Returns the longest message, in bytes, that the queue manager takes now."""
-    (queue_manager,) = rows(manager, "QMGR")
-    return int(queue_manager["max_msg_length"])
-
-
 def apply_definitions(manager: QueueManager, paths: Sequence[str], *, is_new: bool) -> list[str]:
     """Makes the objects of these files that do not exist, and returns what was made, as words for the log.
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from trigmon.log import Seldom
-from trigmon.mq.calls import Alter, Call
+from trigmon.mq.calls import Call
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused
 from trigmon.qmgr.clock import Clock
@@ -27,7 +27,6 @@ from trigmon.server.deadline_timer import DeadlineTimer
 from trigmon.server.event_loop import EventLoop
 from trigmon.server.executor import OnTheLoop, Work, Worker
 from trigmon.server.memory_budget import TURN_MESSAGES, Intake, Room, to_be_cut
-from trigmon.server.startup_calls import max_msg_length
 from trigmon.setting_sections import ServerSettings
 from trigmon.wire import codec
 from trigmon.wire.frames import frame_limit
@@ -122,7 +121,8 @@ class Turns:
         self._ready = ReadyQueue()
         self._lost: list[Session] = []
         self._failed: list[Session] = []
-        self.frame_limit = frame_limit(max_msg_length(manager))
+        self._max_msg_length = manager.housekeeping.max_msg_length
+        self.frame_limit = frame_limit(self._max_msg_length)
         self.intake = Intake(self.frame_limit)
         self._slow: set[Connection] = set()
         self._is_scheduled = False
@@ -236,22 +236,21 @@ class Turns:
         answers = self._manager.lost(lost) if lost else []
         if batch or is_due:
             answers += self._manager.turn(batch)
-        limit = None
-        if any(isinstance(call, Alter) and call.object_type == "QMGR" for _, _, call in batch):
-            limit = frame_limit(max_msg_length(self._manager))
-        return Performed(answers, self._manager.next_deadline_ms(), limit)
+        return Performed(answers, self._manager.next_deadline_ms(), self._manager.housekeeping.max_msg_length)
 
     def _performed(self, calls: int, lost: list[Session], done: Performed) -> None:
         if lost:
             self.clients.forget(lost)
-        if done.frame_limit is not None:
-            self.frame_limit = done.frame_limit
-            self.intake.suit(self.frame_limit)
         self.performed += calls
         self._finish(done)
 
     def _finish(self, done: Performed) -> None:
         """Sends the answers of a turn or of background work, and plans what follows from it."""
+        if done.max_msg_length != self._max_msg_length:
+            # By a call, or by a command that the command server performed.
+            self._max_msg_length = done.max_msg_length
+            self.frame_limit = frame_limit(self._max_msg_length)
+            self.intake.suit(self.frame_limit)
         self._send(done.answers)
         if not self._is_over:
             self._timer.set(done.deadline_ms)
