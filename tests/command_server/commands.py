@@ -59,6 +59,11 @@ def texts(number: int, *values: str, order: str = "<") -> bytes:
     return struct.pack(f"{order}6i", 6, 24 + len(padded), number, 0, len(values), width) + padded
 
 
+def byte_string(number: int, value: bytes) -> bytes:
+    padded = value.ljust(-(-len(value) // 4) * 4, b"\0")
+    return struct.pack("<4i", 9, 16 + len(padded), number, len(value)) + padded
+
+
 def integer_filter(number: int, operator: int, value: int) -> bytes:
     return struct.pack("<5i", 13, 20, number, operator, value)
 

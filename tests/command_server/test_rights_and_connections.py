@@ -1,20 +1,19 @@
 """Commands about connections, authority records and the queue manager's state."""
 
-import struct
-
 import pytest
+from msgspec.structs import replace
 
-from tests.command_server.commands import Program, command, integer, integer_filter, integers, text, texts
+from tests.command_server.commands import Program, byte_string, command, integer, integer_filter, integers, text, texts
 from trigmon.mq.calls import Display, Open
 from trigmon.mq.enums import OpenOption
 
 ID, GENERIC_ID = 7006, 7007
-EVERY = struct.pack("<4i", 9, 16, GENERIC_ID, 0)
+EVERY = byte_string(GENERIC_ID, b"")
 QUEUE = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 
 
 def identifier(value, number=ID):
-    return struct.pack("<4i", 9, 16 + len(value), number, len(value)) + value
+    return byte_string(number, value)
 
 
 def test_connections_are_listed_and_one_is_found_by_its_identifier(program):
@@ -115,3 +114,58 @@ def test_the_state_of_the_queue_manager(program):
     assert (shown[2015], shown[1149], shown[1233]) == ("QM1", 2, 2)
     assert shown[1230] >= 2
     assert program.one(command(161, integers(1229, 1230))).values.keys() == {2015, 1149, 1230}
+    assert shown[1232] == 0
+
+
+ENTITY, PUT_GET = 88, integers(1116, 9, 11)
+
+
+def rights_of(program, entity, kind=1, name=QUEUE, of=1):
+    about = integer(1228, 256), integer(1016, of), text(3046, name)
+    return program.one(command(ENTITY, *about, text(3068, entity), integer(1118, kind)))
+
+
+def test_the_rights_of_a_user_on_an_object_are_those_of_its_records_and_of_everyone(program):
+    for profile, entities in (("**", texts(3065, "alice")), ("SYSTEM.**", texts(3066, "*"))):
+        program.one(command(90, text(3067, profile), integer(1016, 1), PUT_GET, entities))
+    shown = rights_of(program, "alice")
+    assert shown.order[:3] == [2015, 1228, 3046]
+    assert shown.values == {2015: "QM1", 1228: 256, 3046: QUEUE, 1016: 1, 1118: 1, 3068: "alice", 1115: [11, 9]}
+    assert rights_of(program, "bob").values[1115] == [11, 9]
+    assert rights_of(program, "bob", name="QM1", of=5).values[1115] == [0]
+    assert rights_of(program, "root").values[1115] != [0]
+
+
+def test_the_rights_of_a_group_are_those_of_its_most_specific_record(program):
+    for profile, rights in (("**", integers(1116, 9, 11)), ("SYSTEM.**", integers(1116, 2))):
+        program.one(command(90, text(3067, profile), integer(1016, 1), rights, texts(3066, "etl")))
+    assert rights_of(program, "etl", 2).values[1115] == [2]
+    assert rights_of(program, "others", 2).values[1115] == [0]
+
+
+def test_a_user_asks_about_its_own_rights_with_its_groups(stage, program):
+    alice = Program(stage, "alice", administrator=False, replies="ALICES.REPLIES")
+    in_group = stage._q_mgrs["QM1"].manager.connect(replace(alice.session.identity, groups=("etl",)))
+    in_group.attachment, alice.session = alice.session.attachment, in_group
+    program.one(command(90, text(3067, "**"), integer(1016, 1), integers(1116, 2, 8, 9, 11), texts(3066, "etl")))
+    program.one(command(90, text(3067, "SELF"), integer(1016, 5), integers(1116, 8), texts(3065, "alice")))
+    assert sorted(rights_of(alice, "alice").values[1115]) == [2, 8, 9, 11]
+    assert rights_of(program, "alice").values[1115] == [0]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"name": "NOT.THERE"}, 2085),
+        ({"name": "SYSTEM.*"}, 2085),
+        ({"kind": 7}, 3229),
+        ({"of": 8}, 3229),
+    ],
+)
+def test_a_wrong_question_about_rights_has_mqs_reason(program, given, reason):
+    assert rights_of(program, "alice", **given).reason == reason
+
+
+def test_the_name_of_how_users_are_proved_is_listed(program):
+    assert program.one(command(84, text(2045, "*"))).values == {3048: ["SYSTEM.DEFAULT.AUTHINFO.IDPWOS"]}
+    assert program.one(command(84, text(2045, "A*"))).values == {3048: []}

@@ -5,6 +5,7 @@ import pytest
 from tests.command_server.commands import (
     COMMAND_QUEUE,
     Program,
+    byte_string,
     command,
     escape,
     integer,
@@ -14,8 +15,22 @@ from tests.command_server.commands import (
     texts,
 )
 from trigmon.command_server.server import LONGEST_COMMAND
-from trigmon.mq.calls import Call, Clear, Define, Display, Put, PutMany, Refresh, ResetQueueStatistics, SetAuthority
+from trigmon.mq.calls import (
+    Call,
+    Clear,
+    Define,
+    Display,
+    DisplayConnections,
+    DisplayHandles,
+    Open,
+    Put,
+    PutMany,
+    Refresh,
+    ResetQueueStatistics,
+    SetAuthority,
+)
 from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import OpenOption
 from trigmon.rules.model.internal_calls import Report
 from trigmon.rules.model.stored_messages import SLICE
 
@@ -123,6 +138,37 @@ def test_a_listing_is_a_page_a_turn_whatever_of_it_is_answered(program, one_by_o
     assert sum(len(of(calls, call)) for calls in turns) == 5
     assert max(len(calls) for calls in turns) <= SLICE + 20
     assert len(program.got()) == replies
+
+
+@pytest.mark.parametrize(
+    ("asks", "call", "replies"),
+    [
+        (command(85, byte_string(7007, b"")), DisplayConnections, MANY + 4),
+        (command(85, byte_string(7007, b""), integer_filter(1024, 2, 7)), DisplayConnections, 1),
+        (escape("DISPLAY CONN(*) ALL"), DisplayConnections, 1),
+        (command(41, text(2016, "SEEN"), integer(1103, 1104)), DisplayHandles, MANY),
+        (command(41, text(2016, "SEEN"), integer(1103, 1104), integer(1023, 2)), DisplayHandles, 1),
+        (escape("DISPLAY QSTATUS(SEEN) TYPE(HANDLE) ALL"), DisplayHandles, 1),
+        (escape("DISPLAY QSTATUS(SEEN) TYPE(HANDLE) OPENTYPE(INPUT)"), DisplayHandles, 1),
+    ],
+    ids=["connections", "filter", "conn", "handles", "input", "qstatus", "opentype"],
+)
+def test_connections_and_handles_are_listed_a_page_a_turn(program, one_by_one, asks, call, replies):
+    program.ask(Define(object_type="QLOCAL", name="SEEN"))
+    for _ in range(MANY):
+        session = program.stage.connect("one of many")
+        program.stage.ask(session, Open(object_name="SEEN", options=OpenOption.OUTPUT.value))
+    one_by_one.put(asks)
+    turns = one_by_one.scans()
+    assert max(len(of(calls, call)) for calls in turns) == 1
+    assert sum(len(of(calls, call)) for calls in turns) == 5
+    assert max(len(calls) for calls in turns) <= SLICE + 20
+    assert len(program.got()) == replies
+
+
+def test_an_identifier_that_no_connection_has_is_refused_behind_the_last_page(program, one_by_one):
+    refused = program.one(command(85, byte_string(7007, b"NOBODY")))
+    assert (refused.comp_code, refused.reason, refused.values) == (2, 3174, {1012: 7006})
 
 
 def test_records_of_many_users_are_set_a_slice_a_turn(program, one_by_one):

@@ -20,10 +20,10 @@ def list_(queue: str | None) -> None:
     """List who is connected, the oldest first: since when, what is open, and whether a unit of work is."""
     from trigmon.cli import output
     from trigmon.mq.calls import DisplayConnections
-    from trigmon.mq.replies import Listing
+    from trigmon.mq.paging import all_rows
 
     with invocation().connected() as qm:
-        rows = qm.ask(DisplayConnections(), Listing).rows
+        rows = list(all_rows(qm.call, DisplayConnections()))
     shown = [row for row in rows if queue is None or queue in row["open"]]
     if not output.listing(shown, _COLUMNS):
         output.note(f"nobody has {queue} open")

@@ -16,8 +16,8 @@ from trigmon.mqsc import reply_text
 from trigmon.mqsc.commands import Command, each_command
 from trigmon.mqsc.script import steps
 from trigmon.pcf.numbers import Parameter, PcfReason
-from trigmon.pcf.pcf_commands import EscapeError, reason_of
-from trigmon.pcf.request import Answers, Ask, Request
+from trigmon.pcf.pcf_commands import reason_of
+from trigmon.pcf.request import Answers, Ask, CommandFailedError, Request
 from trigmon.pcf.structures import PcfError
 
 MQSC = 1
@@ -38,7 +38,7 @@ def escape(request: Request, ask: Ask) -> Answers:
     lines, failed = yield from performed(commands[0], ask)
     yield [(Parameter.ESCAPE_TYPE, MQSC), (Parameter.ESCAPE_TEXT, "\n".join(lines))]
     if failed:
-        raise EscapeError(failed)
+        raise CommandFailedError(failed)
 
 
 def performed(command: Command, ask: Ask) -> Generator[None, None, tuple[list[str], int]]:

@@ -337,9 +337,14 @@ class Display(Call, frozen=True, array_like=True, kw_only=True, tag="display"):
 
 
 class DisplayHandles(Call, frozen=True, array_like=True, kw_only=True, tag="display_handles"):
-    """DISPLAY QSTATUS TYPE(HANDLE): who has a queue open and how. Answered by Listing."""
+    """DISPLAY QSTATUS TYPE(HANDLE): who has a queue open and how, the oldest first. Answered by Listing.
+
+    ``after`` pages on behind a handle.
+    """
 
     q_name: str = "*"
+    after: int = 0
+    limit: int = 256
 
 
 class QueueStatus(Call, frozen=True, array_like=True, kw_only=True, tag="queue_status"):
@@ -373,7 +378,11 @@ class DisplayConnections(Call, frozen=True, array_like=True, kw_only=True, tag="
     """The connections, the oldest first. Answered by Listing.
 
     A row has connection, application, user, pid, run_id, since_ms, open (the names of open objects), in_unit.
+    ``after`` pages on behind a connection.
     """
+
+    after: int = 0
+    limit: int = 256
 
 
 class EndConnection(Call, frozen=True, array_like=True, kw_only=True, tag="end_connection"):

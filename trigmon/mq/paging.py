@@ -7,26 +7,36 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Display, QueueStatus, Reservations, ResetQueueStatistics
+from trigmon.mq.calls import (
+    Call,
+    Display,
+    DisplayConnections,
+    DisplayHandles,
+    QueueStatus,
+    Reservations,
+    ResetQueueStatistics,
+)
 from trigmon.mq.replies import Listing, Reply
 
-_PAGED_BY = {Display: "name", QueueStatus: "name", ResetQueueStatistics: "name", Reservations: "reservation"}
+Paged = Display | QueueStatus | ResetQueueStatistics | DisplayHandles | DisplayConnections | Reservations
+_PAGED_BY: dict[type[Paged], str] = {
+    Display: "name",
+    QueueStatus: "name",
+    ResetQueueStatistics: "name",
+    DisplayHandles: "handle",
+    DisplayConnections: "connection",
+    Reservations: "reservation",
+}
 """By call the value of a page's last row behind which the next page begins."""
 
-Paged = Display | QueueStatus | ResetQueueStatistics | Reservations
 
-
-def all_rows(
-    ask: Callable[[Call], Reply], call: Display | QueueStatus | ResetQueueStatistics | Reservations
-) -> Iterator[dict[str, Any]]:
+def all_rows(ask: Callable[[Call], Reply], call: Paged) -> Iterator[dict[str, Any]]:
     """Yields every row that a call lists, page after page. Raises what ``ask`` raises."""
     for page in pages(ask, call):
         yield from page.rows
 
 
-def pages(
-    ask: Callable[[Call], Reply], call: Display | QueueStatus | ResetQueueStatistics | Reservations
-) -> Iterator[Listing]:
+def pages(ask: Callable[[Call], Reply], call: Paged) -> Iterator[Listing]:
     """Yields the pages that a call lists, each by a call of its own. Raises what ``ask`` raises."""
     while True:
         listing = ask(call)

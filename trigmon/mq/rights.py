@@ -9,8 +9,11 @@ the manual's pages of SET AUTHREC and of generic profiles.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from enum import IntFlag
-from typing import NamedTuple
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple
 
 from trigmon.mq.errors import ObjectNameError, ParmValueError
 from trigmon.mq.names import NAME_LENGTH
@@ -71,6 +74,12 @@ def read_rights(given: object) -> Right:
             raise ParmValueError(f"{word} is no right: they are {', '.join(WORDS)}")
         rights |= _WORDS.get(text, NONE)
     return rights
+
+
+def rights_explained(rows: Iterable[Mapping[str, Any]]) -> Right:
+    """Returns the rights that an answer to ExplainRights says a user has."""
+    found = (read_rights(row["right"] if row["has"] else row.get("only", [])) for row in rows)
+    return reduce(or_, found, NONE)
 
 
 def mq_words(rights: Right) -> list[str]:
@@ -178,6 +187,17 @@ def specificity(profile: str) -> tuple[bool, tuple[int, ...]]:
     text = profile.replace("**", "\0")
     classes = {"?": 1, "*": 2, "\0": 3}
     return any(each in text for each in classes), (*(classes.get(each, 0) for each in text), 4)
+
+
+def rights_of_group(rows: Iterable[Mapping[str, Any]], object_type: str, name: str, group: str) -> Right:
+    """Returns what the most specific record of a group gives on an object; ``rows`` are authority records."""
+    found = []
+    for row in rows:
+        about = read_record_name(row["name"])
+        is_of_group = about.object_type == object_type and about.entity == ("group", group)
+        if is_of_group and fits(profile_pattern(about.profile), name):
+            found.append((specificity(about.profile), read_rights(row["authorities"])))
+    return min(found)[1] if found else NONE
 
 
 def canonical(given: object) -> str:

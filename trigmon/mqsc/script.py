@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
-from trigmon.mq.calls import Alter, Call, Define, Display, QueueStatus, ResetQueueStatistics
+from trigmon.mq.calls import Alter, Call, Define, Display
 from trigmon.mq.errors import ConnectionBroken, MQError
 from trigmon.mq.names import matches
-from trigmon.mq.paging import all_rows, pages
+from trigmon.mq.paging import Paged, all_rows, pages
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Counted, Listing, Reply, Values
 from trigmon.mqsc import reply_text
@@ -155,7 +155,7 @@ def rows_of(command: Command, call: Call, ask: Ask) -> list[dict[str, Any]]:
 
 def _pages(call: Call, ask: Ask) -> Iterator[Listing]:
     """Yields the pages of a listing; what has no pages is one."""
-    if isinstance(call, Display | QueueStatus | ResetQueueStatistics):
+    if isinstance(call, Paged):
         yield from pages(ask, call)
         return
     reply = ask(call)

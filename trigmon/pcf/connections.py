@@ -6,13 +6,13 @@ and the number of the connection, most significant byte first. MQSC's CONN is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from trigmon.mq.calls import DisplayConnections, EndConnection, Status
 from trigmon.mq.errors import HconnError
-from trigmon.mq.replies import Listing, Values
-from trigmon.pcf.inquiries import APPL_TAG_LENGTH, USER_LENGTH, answered
+from trigmon.mq.replies import Values
+from trigmon.pcf.inquiries import APPL_TAG_LENGTH, USER_LENGTH, answered, paged_rows
 from trigmon.pcf.numbers import Parameter, PcfReason
 from trigmon.pcf.objects import name_text, times
 from trigmon.pcf.request import Answers, Ask, Parameters, Request
@@ -23,6 +23,8 @@ APPL_TYPE_USER: Final = 25
 """MQAT_USER: an application that connected by itself."""
 RUNNING: Final = 2
 """MQQMSTA_RUNNING, MQSVC_STATUS_RUNNING."""
+STOPPED: Final = 0
+"""MQSVC_STATUS_STOPPED: there are no channels to initiate."""
 _CHANNEL_LENGTH, _ADDRESS_LENGTH = 20, 264
 
 
@@ -33,12 +35,7 @@ def inquire_connections(request: Request, ask: Ask) -> Answers:
     kind = request.optional_integer(Parameter.CONN_INFO_TYPE, Parameter.CONN_INFO_CONN)
     if kind not in (Parameter.CONN_INFO_CONN, Parameter.CONN_INFO_HANDLE, Parameter.CONN_INFO_ALL):
         raise PcfError(PcfReason.PARM_VALUE_ERROR, f"type {kind}", Parameter.CONN_INFO_TYPE)
-    listing = ask(DisplayConnections())
-    assert isinstance(listing, Listing)
-    rows = [row for row in listing.rows if _id_of(row).startswith(wanted_id)]
-    if not rows:
-        raise PcfError(PcfReason.CONNECTION_ID_ERROR, "there is no such connection", Parameter.CONNECTION_ID)
-    yield from answered(request, _of_connections(rows, kind), wanted, 2, "")
+    yield from answered(request, _of_connections(ask, wanted_id, kind), wanted, 2, "")
 
 
 def stop_connection(request: Request, ask: Ask) -> Answers:
@@ -63,6 +60,7 @@ def inquire_queue_manager_status(request: Request, ask: Ask) -> Answers:
         (Parameter.Q_MGR_NAME, name_text(values["q_mgr_name"])),
         (Parameter.Q_MGR_STATUS, RUNNING),
         (Parameter.CONNECTION_COUNT, values["connections"]),
+        (Parameter.CHINIT_STATUS, STOPPED),
         (Parameter.CMD_SERVER_STATUS, RUNNING),
         *times(values["started_ms"], (Parameter.Q_MGR_START_DATE, Parameter.Q_MGR_START_TIME)),
     ]
@@ -84,8 +82,14 @@ def _id_of(row: dict[str, Any]) -> bytes:
     return OF_EVERY + int(row["connection"]).to_bytes(8)
 
 
-def _of_connections(rows: Iterable[dict[str, Any]], kind: int) -> Iterator[Parameters]:
-    for row in rows:
+def _of_connections(ask: Ask, wanted_id: bytes, kind: int) -> Iterator[Parameters | None]:
+    """Yields the connections and their open objects. Raises PcfError where no connection has the identifier."""
+    is_there = False
+    for row in paged_rows(ask, DisplayConnections()):
+        if row is None or not _id_of(row).startswith(wanted_id):
+            yield None
+            continue
+        is_there = True
         head: Parameters = [(Parameter.CONNECTION_ID, _id_of(row))]
         if kind != Parameter.CONN_INFO_HANDLE:
             yield [*head, (Parameter.CONN_INFO_TYPE, int(Parameter.CONN_INFO_CONN)), *_connection(row)]
@@ -93,6 +97,8 @@ def _of_connections(rows: Iterable[dict[str, Any]], kind: int) -> Iterator[Param
             for name in row["open"]:
                 of_handle = (Parameter.CONN_INFO_TYPE, int(Parameter.CONN_INFO_HANDLE))
                 yield [*head, of_handle, (Parameter.OBJECT_NAME, name_text(name))]
+    if not is_there:
+        raise PcfError(PcfReason.CONNECTION_ID_ERROR, "there is no such connection", Parameter.CONNECTION_ID)
 
 
 def _connection(row: dict[str, Any]) -> Parameters:

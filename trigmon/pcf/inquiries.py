@@ -109,8 +109,9 @@ def inquire_queue_status(request: Request, ask: Ask) -> Answers:
         # Nobody has it open: an answer without a handle, as long as there is such a queue.
         if not list(_rows(ask, QueueStatus(q_name=name, limit=1))):
             raise UnknownObjectName(name)
-        listed = (row for row in _rows(ask, DisplayHandles(q_name=name)) if _is_opened(row, open_type))
-        yield from answered(request, map(_handle, listed), wanted, 2, "")
+        rows = paged_rows(ask, DisplayHandles(q_name=name))
+        found = (None if row is None or not _is_opened(row, open_type) else _handle(row) for row in rows)
+        yield from answered(request, found, wanted, 2, "")
     else:
         raise PcfError(PcfReason.PARM_VALUE_ERROR, f"status type {kind}", Parameter.Q_STATUS_TYPE)
 
@@ -133,6 +134,14 @@ def queue_kind(request: Request) -> str:
     if asked not in QType._value2member_map_:
         raise PcfError(PcfReason.Q_TYPE_ERROR, f"queue type {asked}", Parameter.Q_TYPE)
     return Q_KINDS[QType(asked)].name
+
+
+def object_there(ask: Ask, object_type: str, name: str) -> dict[str, Any]:
+    """Returns the row of one object of this name. Raises UnknownObjectName (2085)."""
+    rows = [] if name.endswith("*") else _rows(ask, Display(object_type=object_type, name=name, limit=1))
+    if not rows:
+        raise UnknownObjectName(name)
+    return rows[0]
 
 
 def _objects(ask: Ask, object_type: str, name: str) -> Iterator[Parameters | None]:

@@ -5,32 +5,76 @@ Source: the manual's pages of the PCF commands.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Display, Ping
+from trigmon.mq.calls import Alter, Call, Clear, Define, Delete, Ping
 from trigmon.mq.enums import ObjectType
-from trigmon.mq.errors import UnknownObjectName
-from trigmon.mq.replies import Counted, Listing
-from trigmon.pcf.inquiries import queue_kind
+from trigmon.mq.replies import Counted
+from trigmon.pcf.inquiries import object_there, queue_kind
 from trigmon.pcf.numbers import Parameter, PcfReason
 from trigmon.pcf.objects import read_attributes
 from trigmon.pcf.request import Answers, Ask, Request
 from trigmon.pcf.structures import PcfError
 
 
+class Numbered(NamedTuple):
+    """A kind of object with the numbers of its parameters: its name, and of a copy the names of the two objects."""
+
+    kind: ObjectType
+    name: Parameter
+    source: Parameter
+    target: Parameter
+
+
+PROCESS: Final = Numbered(
+    ObjectType.PROCESS, Parameter.PROCESS_NAME, Parameter.FROM_PROCESS_NAME, Parameter.TO_PROCESS_NAME
+)
+NAMELIST: Final = Numbered(
+    ObjectType.NAMELIST, Parameter.NAMELIST_NAME, Parameter.FROM_NAMELIST_NAME, Parameter.TO_NAMELIST_NAME
+)
+
+
+def create(of: Numbered, request: Request, ask: Ask) -> Answers:
+    """Answers the commands MQCMD_CREATE_..."""
+    name, again = request.text(of.name), request.flag(Parameter.REPLACE)
+    given = _attributes(request, of.kind)
+    yield from _done(ask, Define(object_type=of.kind.name, name=name, attributes=given, replace=again))
+
+
+def change(of: Numbered, request: Request, ask: Ask) -> Answers:
+    """Answers the commands MQCMD_CHANGE_..."""
+    name = request.text(of.name)
+    yield from _done(ask, Alter(object_type=of.kind.name, name=name, attributes=_attributes(request, of.kind)))
+
+
+def copy(of: Numbered, request: Request, ask: Ask) -> Answers:
+    """Answers the commands MQCMD_COPY_...: a new object with another's attributes, but for those that are given."""
+    like, name, again = request.text(of.source), request.text(of.target), request.flag(Parameter.REPLACE)
+    given = _attributes(request, of.kind)
+    yield from _done(ask, Define(object_type=of.kind.name, name=name, attributes=given, replace=again, like=like))
+
+
+def delete(of: Numbered, request: Request, ask: Ask) -> Answers:
+    """Answers the commands MQCMD_DELETE_..."""
+    name = request.text(of.name)
+    request.optional_integer(Parameter.REMOVE_AUTHREC, 0)
+    request.nothing_more()
+    yield from _done(ask, Delete(object_type=of.kind.name, name=name))
+
+
 def create_queue(request: Request, ask: Ask) -> Answers:
     """Answers MQCMD_CREATE_Q."""
-    yield from _create(request, ask, Parameter.Q_NAME, _of_one_kind(request))
+    yield from create(_queue_of_one_kind(request), request, ask)
 
 
 def change_queue(request: Request, ask: Ask) -> Answers:
     """Answers MQCMD_CHANGE_Q."""
-    yield from _change(request, ask, Parameter.Q_NAME, _of_one_kind(request))
+    yield from change(_queue_of_one_kind(request), request, ask)
 
 
 def copy_queue(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_COPY_Q: a new queue with the attributes of another, but for those that are given."""
-    yield from _copy(request, ask, Parameter.FROM_Q_NAME, Parameter.TO_Q_NAME, _of_one_kind(request))
+    """Answers MQCMD_COPY_Q."""
+    yield from copy(_queue_of_one_kind(request), request, ask)
 
 
 def delete_queue(request: Request, ask: Ask) -> Answers:
@@ -38,7 +82,8 @@ def delete_queue(request: Request, ask: Ask) -> Answers:
     name, kind, purge = request.text(Parameter.Q_NAME), queue_kind(request), request.flag(Parameter.PURGE)
     request.optional_integer(Parameter.REMOVE_AUTHREC, 0)
     request.nothing_more()
-    ask(Delete(object_type=kind or _kind_there(ask, name), name=name, purge=purge))
+    kind = kind or str(object_there(ask, "queue", name)["object_type"])
+    ask(Delete(object_type=kind, name=name, purge=purge))
     yield from ()
 
 
@@ -48,46 +93,6 @@ def clear_queue(request: Request, ask: Ask) -> Answers:
     request.nothing_more()
     while isinstance(reply := ask(call), Counted) and reply.more:
         yield None
-
-
-def create_process(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_CREATE_PROCESS."""
-    yield from _create(request, ask, Parameter.PROCESS_NAME, ObjectType.PROCESS)
-
-
-def change_process(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_CHANGE_PROCESS."""
-    yield from _change(request, ask, Parameter.PROCESS_NAME, ObjectType.PROCESS)
-
-
-def copy_process(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_COPY_PROCESS."""
-    yield from _copy(request, ask, Parameter.FROM_PROCESS_NAME, Parameter.TO_PROCESS_NAME, ObjectType.PROCESS)
-
-
-def delete_process(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_DELETE_PROCESS."""
-    yield from _delete(request, ask, Parameter.PROCESS_NAME, ObjectType.PROCESS)
-
-
-def create_namelist(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_CREATE_NAMELIST."""
-    yield from _create(request, ask, Parameter.NAMELIST_NAME, ObjectType.NAMELIST)
-
-
-def change_namelist(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_CHANGE_NAMELIST."""
-    yield from _change(request, ask, Parameter.NAMELIST_NAME, ObjectType.NAMELIST)
-
-
-def copy_namelist(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_COPY_NAMELIST."""
-    yield from _copy(request, ask, Parameter.FROM_NAMELIST_NAME, Parameter.TO_NAMELIST_NAME, ObjectType.NAMELIST)
-
-
-def delete_namelist(request: Request, ask: Ask) -> Answers:
-    """Answers MQCMD_DELETE_NAMELIST."""
-    yield from _delete(request, ask, Parameter.NAMELIST_NAME, ObjectType.NAMELIST)
 
 
 def change_queue_manager(request: Request, ask: Ask) -> Answers:
@@ -105,43 +110,19 @@ def ping(request: Request, ask: Ask) -> Answers:
 # -- what they have in common -----------------------------------------------------------------------------------
 
 
-def _create(request: Request, ask: Ask, named: Parameter, kind: ObjectType) -> Answers:
-    name, again = request.text(named), request.flag(Parameter.REPLACE)
-    yield from _done(
-        ask, Define(object_type=kind.name, name=name, attributes=_attributes(request, kind), replace=again)
-    )
-
-
-def _change(request: Request, ask: Ask, named: Parameter, kind: ObjectType) -> Answers:
-    yield from _done(ask, Alter(object_type=kind.name, name=request.text(named), attributes=_attributes(request, kind)))
-
-
-def _copy(request: Request, ask: Ask, source: Parameter, target: Parameter, kind: ObjectType) -> Answers:
-    like, name, again = request.text(source), request.text(target), request.flag(Parameter.REPLACE)
-    given = _attributes(request, kind)
-    yield from _done(ask, Define(object_type=kind.name, name=name, attributes=given, replace=again, like=like))
-
-
-def _delete(request: Request, ask: Ask, named: Parameter, kind: ObjectType) -> Answers:
-    name = request.text(named)
-    request.optional_integer(Parameter.REMOVE_AUTHREC, 0)
-    request.nothing_more()
-    yield from _done(ask, Delete(object_type=kind.name, name=name))
-
-
 def _done(ask: Ask, call: Call) -> Answers:
     ask(call)
     yield from ()
 
 
-def _of_one_kind(request: Request) -> ObjectType:
-    """Returns the kind of queue that a definition is of; it must be given."""
+def _queue_of_one_kind(request: Request) -> Numbered:
+    """Returns the kind of queue that a definition is of; it must be given. Raises PcfError."""
     if Parameter.Q_TYPE not in request.rest:
         raise PcfError(PcfReason.PARM_COUNT_TOO_SMALL, "the type of the queue is missing", Parameter.Q_TYPE)
     kind = queue_kind(request)
     if not kind:
         raise PcfError(PcfReason.Q_TYPE_ERROR, "every type is no type of one queue", Parameter.Q_TYPE)
-    return ObjectType[kind]
+    return Numbered(ObjectType[kind], Parameter.Q_NAME, Parameter.FROM_Q_NAME, Parameter.TO_Q_NAME)
 
 
 def _attributes(request: Request, kind: ObjectType) -> dict[str, Any]:
@@ -151,12 +132,3 @@ def _attributes(request: Request, kind: ObjectType) -> dict[str, Any]:
     given, request.rest = request.rest, {}
     request.nothing_more()
     return read_attributes(kind, given)
-
-
-def _kind_there(ask: Ask, name: str) -> str:
-    """Returns of what kind the queue of this name is. Raises UnknownObjectName (2085)."""
-    listing = ask(Display(object_type="queue", name=name, limit=1))
-    rows = listing.rows if isinstance(listing, Listing) and not name.endswith("*") else []
-    if not rows:
-        raise UnknownObjectName(name)
-    return str(rows[0]["object_type"])

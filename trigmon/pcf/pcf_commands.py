@@ -6,13 +6,14 @@ A reply is a set of messages, of which the last has MQCFC_LAST; a refusal is one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import CompCode, Reason
-from trigmon.pcf import connections, inquiries, object_commands, rights_commands
+from trigmon.pcf import absent_objects, connections, inquiries, object_commands, queue_manager_acts, rights_commands
 from trigmon.pcf.numbers import Parameter, PcfCommand, PcfReason, StructureType
-from trigmon.pcf.request import Answers, Ask, Parameters, Request
+from trigmon.pcf.request import Answers, Ask, CommandFailedError, Parameters, Request
 from trigmon.pcf.structures import LAST, NOT_LAST, PcfError, PcfMessage
 from trigmon.pcf.structures import Parameter as NumberAndValue
 
@@ -21,10 +22,10 @@ Handler = Callable[[Request, Ask], Answers]
 COMMANDS: Final[dict[PcfCommand, Handler]] = {
     PcfCommand.CHANGE_Q_MGR: object_commands.change_queue_manager,
     PcfCommand.INQUIRE_Q_MGR: inquiries.inquire_queue_manager,
-    PcfCommand.CHANGE_PROCESS: object_commands.change_process,
-    PcfCommand.COPY_PROCESS: object_commands.copy_process,
-    PcfCommand.CREATE_PROCESS: object_commands.create_process,
-    PcfCommand.DELETE_PROCESS: object_commands.delete_process,
+    PcfCommand.CHANGE_PROCESS: partial(object_commands.change, object_commands.PROCESS),
+    PcfCommand.COPY_PROCESS: partial(object_commands.copy, object_commands.PROCESS),
+    PcfCommand.CREATE_PROCESS: partial(object_commands.create, object_commands.PROCESS),
+    PcfCommand.DELETE_PROCESS: partial(object_commands.delete, object_commands.PROCESS),
     PcfCommand.INQUIRE_PROCESS: inquiries.inquire_processes,
     PcfCommand.CHANGE_Q: object_commands.change_queue,
     PcfCommand.CLEAR_Q: object_commands.clear_queue,
@@ -32,24 +33,31 @@ COMMANDS: Final[dict[PcfCommand, Handler]] = {
     PcfCommand.CREATE_Q: object_commands.create_queue,
     PcfCommand.DELETE_Q: object_commands.delete_queue,
     PcfCommand.INQUIRE_Q: inquiries.inquire_queues,
+    PcfCommand.REFRESH_Q_MGR: queue_manager_acts.refresh,
     PcfCommand.RESET_Q_STATS: inquiries.reset_queue_statistics,
     PcfCommand.INQUIRE_Q_NAMES: inquiries.inquire_queue_names,
     PcfCommand.INQUIRE_PROCESS_NAMES: inquiries.inquire_process_names,
-    PcfCommand.CHANGE_NAMELIST: object_commands.change_namelist,
-    PcfCommand.COPY_NAMELIST: object_commands.copy_namelist,
-    PcfCommand.CREATE_NAMELIST: object_commands.create_namelist,
-    PcfCommand.DELETE_NAMELIST: object_commands.delete_namelist,
+    PcfCommand.CHANGE_NAMELIST: partial(object_commands.change, object_commands.NAMELIST),
+    PcfCommand.COPY_NAMELIST: partial(object_commands.copy, object_commands.NAMELIST),
+    PcfCommand.CREATE_NAMELIST: partial(object_commands.create, object_commands.NAMELIST),
+    PcfCommand.DELETE_NAMELIST: partial(object_commands.delete, object_commands.NAMELIST),
     PcfCommand.INQUIRE_NAMELIST: inquiries.inquire_namelists,
     PcfCommand.INQUIRE_NAMELIST_NAMES: inquiries.inquire_namelist_names,
     PcfCommand.PING_Q_MGR: object_commands.ping,
     PcfCommand.INQUIRE_Q_STATUS: inquiries.inquire_queue_status,
+    PcfCommand.REFRESH_SECURITY: queue_manager_acts.refresh_security,
     PcfCommand.INQUIRE_AUTH_INFO: rights_commands.inquire_authentication,
+    PcfCommand.INQUIRE_AUTH_INFO_NAMES: rights_commands.inquire_authentication_names,
     PcfCommand.INQUIRE_CONNECTION: connections.inquire_connections,
     PcfCommand.STOP_CONNECTION: connections.stop_connection,
     PcfCommand.INQUIRE_AUTH_RECS: rights_commands.inquire_records,
+    PcfCommand.INQUIRE_ENTITY_AUTH: rights_commands.inquire_entity,
     PcfCommand.DELETE_AUTH_REC: rights_commands.delete_record,
     PcfCommand.SET_AUTH_REC: rights_commands.set_record,
+    PcfCommand.RESET_Q_MGR: queue_manager_acts.reset,
     PcfCommand.INQUIRE_Q_MGR_STATUS: connections.inquire_queue_manager_status,
+    **{asks: absent_objects.none_found(reason) for asks, reason in absent_objects.REASONS.items()},
+    **{asks: absent_objects.empty_list(number) for asks, number in absent_objects.LISTS.items()},
 }
 
 _REASONS: Final = {
@@ -59,14 +67,6 @@ _REASONS: Final = {
     Reason.UNEXPECTED_ERROR: PcfReason.UNEXPECTED_ERROR,
 }
 """The reasons for which a command has one of its own."""
-
-
-class EscapeError(Exception):
-    """The command in an Escape was refused: its text is answered, with this reason."""
-
-    def __init__(self, reason: int) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def reason_of(error: MQError) -> int:
@@ -107,7 +107,7 @@ def replies(message: PcfMessage, ask: Ask, escape: Handler) -> Iterator[PcfMessa
         yield _refused(message.command, sequence, int(error.reason), error.parameter)
     except MQError as error:
         yield _refused(message.command, sequence, reason_of(error))
-    except EscapeError as failed:
+    except CommandFailedError as failed:
         yield _refused(message.command, sequence, failed.reason, parameters=tuple(held or ()))
     else:
         yield _reply(message.command, held or [], sequence + 1, LAST)

@@ -52,6 +52,14 @@ def not_known(number: int, value: Value) -> PcfError:
     return PcfError(_WRONG[_form(value)], f"parameter {number} does not belong here", number)
 
 
+class CommandFailedError(Exception):
+    """A command fails with a reason of MQ's; what it had to say up to there is answered with it."""
+
+    def __init__(self, reason: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class Request:
     """The parameters of one command that were not taken yet. Raises PcfError for two of one number."""
 

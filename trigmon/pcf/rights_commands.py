@@ -8,11 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trigmon.mq.calls import Delete, Display, SetAuthority
+from trigmon.mq.calls import Delete, Display, ExplainRights, SetAuthority
 from trigmon.mq.names import matches
-from trigmon.mq.rights import ADMIN, MQI, RIGHTS, SELF, RecordName, Right, mq_words, read_record_name, read_rights
+from trigmon.mq.replies import Values
+from trigmon.mq.rights import (
+    ADMIN,
+    MQI,
+    RIGHTS,
+    SELF,
+    RecordName,
+    Right,
+    mq_words,
+    read_record_name,
+    read_rights,
+    rights_explained,
+    rights_of_group,
+)
 from trigmon.mq.rights import record_name as record_name_of
-from trigmon.pcf.inquiries import DEFAULT_AUTH_INFO, answered, paged_rows
+from trigmon.pcf.inquiries import DEFAULT_AUTH_INFO, answered, object_there, paged_rows
 from trigmon.pcf.numbers import Parameter, PcfReason
 from trigmon.pcf.objects import name_text
 from trigmon.pcf.request import Answers, Ask, Parameters, Request
@@ -46,6 +59,8 @@ WITHOUT_MEANING: Final = (1, 5, 12, 13, 15, 16, 18, 19, 20, 21, 22)
 _ID_AND_PASSWORD_OS = 3
 _OPTIONAL, _NONE = 0, 1
 """MQCHK_*."""
+_CUMULATIVE: Final = 256
+"""MQAUTHOPT_CUMULATIVE."""
 
 
 def set_record(request: Request, ask: Ask) -> Answers:
@@ -96,6 +111,59 @@ def inquire_records(request: Request, ask: Ask) -> Answers:
     yield from answered(request, found(), wanted, 4, profile or "*")
 
 
+def inquire_entity(request: Request, ask: Ask) -> Answers:
+    """Answers MQCMD_INQUIRE_ENTITY_AUTH: what a user, or a group, may do with one object.
+
+    Of a user it is what follows from records of its own, of everyone, and of the groups of an account of TLS. The
+    groups of the system's user database are known of who asks about itself.
+    """
+    options = request.optional_integer(Parameter.AUTH_OPTIONS, _CUMULATIVE)
+    if options != _CUMULATIVE:
+        raise PcfError(PcfReason.PARM_VALUE_ERROR, f"options {options}", Parameter.AUTH_OPTIONS)
+    kind = _object_type(request.integer(Parameter.OBJECT_TYPE))
+    entity, entity_type = request.text(Parameter.ENTITY_NAME), request.integer(Parameter.ENTITY_TYPE)
+    if entity_type not in ENTITY_TYPES:
+        raise PcfError(PcfReason.PARM_VALUE_ERROR, f"type of entity {entity_type}", Parameter.ENTITY_TYPE)
+    read_name = request.optional_text if kind == "qmgr" else request.text
+    name = read_name(Parameter.OBJECT_NAME) or ""
+    wanted = request.integers(Parameter.AUTH_PROFILE_ATTRS)
+    request.optional_text(Parameter.SERVICE_COMPONENT)
+
+    def found() -> Iterator[Parameters | None]:
+        q_mgr_name = str(object_there(ask, "QMGR", "")["name"])
+        about = q_mgr_name if kind == "qmgr" else name
+        object_there(ask, "queue" if kind == "queue" else kind.upper(), about)
+        if ENTITY_TYPES[entity_type] == "user":
+            rights = _of_user(ask, kind, about, entity)
+        else:
+            rows = []
+            for row in paged_rows(ask, Display(object_type="AUTHREC", name="*")):
+                if row is None:
+                    yield None
+                else:
+                    rows.append(row)
+            rights = rights_of_group(rows, kind, SELF if kind == "qmgr" else about, entity)
+        yield [
+            (Parameter.Q_MGR_NAME, name_text(q_mgr_name)),
+            (Parameter.AUTH_OPTIONS, options),
+            (Parameter.OBJECT_NAME, name_text(about)),
+            (Parameter.OBJECT_TYPE, _KINDS[kind]),
+            (Parameter.ENTITY_TYPE, entity_type),
+            (Parameter.ENTITY_NAME, entity),
+            (Parameter.AUTHORIZATION_LIST, _authorizations(rights)),
+        ]
+
+    yield from answered(request, found(), wanted, 3, "")
+
+
+def _of_user(ask: Ask, kind: str, name: str, user: str) -> Right:
+    own = ask(ExplainRights(name=name, object_type=kind))
+    assert isinstance(own, Values)
+    found = own if own.values["user"] == user else ask(ExplainRights(name=name, object_type=kind, user=user))
+    assert isinstance(found, Values)
+    return rights_explained(found.values["rights"])
+
+
 def inquire_authentication(request: Request, ask: Ask) -> Answers:
     """Answers MQCMD_INQUIRE_AUTH_INFO: the one way in which users are proved here.
 
@@ -115,17 +183,32 @@ def inquire_authentication(request: Request, ask: Ask) -> Answers:
     yield from answered(request, [found] if is_meant else [], wanted, 2, name)
 
 
-def _record(about: RecordName, row: dict[str, Any]) -> Parameters:
-    kinds = {name: number for number, name in OBJECT_TYPES.items()}
-    entities = {name: number for number, name in ENTITY_TYPES.items()}
+def inquire_authentication_names(request: Request, ask: Ask) -> Answers:
+    """Answers MQCMD_INQUIRE_AUTH_INFO_NAMES: its name, in a list."""
+    name = request.text(Parameter.AUTH_INFO_NAME)
+    kind = request.optional_integer(Parameter.AUTH_INFO_TYPE, _ID_AND_PASSWORD_OS)
+    request.nothing_more()
+    is_meant = matches(DEFAULT_AUTH_INFO, name) and kind in (0, _ID_AND_PASSWORD_OS)
+    yield [(Parameter.AUTH_INFO_NAMES, (name_text(DEFAULT_AUTH_INFO),) if is_meant else ())]
+
+
+_KINDS = {name: number for number, name in OBJECT_TYPES.items()}
+
+
+def _authorizations(rights: Right) -> tuple[int, ...]:
+    """Returns the list of MQAUTH_* for rights, MQAUTH_NONE for none."""
     numbers = {right: number for number, right in AUTHORITIES.items() if number > 0}
-    words = mq_words(read_rights(str(row["authorities"])))
+    return tuple(numbers[Right[word.upper()]] for word in mq_words(rights)) or (0,)
+
+
+def _record(about: RecordName, row: dict[str, Any]) -> Parameters:
+    entities = {name: number for number, name in ENTITY_TYPES.items()}
     return [
         (Parameter.AUTH_PROFILE_NAME, name_text(about.profile)),
-        (Parameter.OBJECT_TYPE, kinds[about.object_type]),
+        (Parameter.OBJECT_TYPE, _KINDS[about.object_type]),
         (Parameter.ENTITY_TYPE, entities[about.entity.kind]),
         (Parameter.ENTITY_NAME, about.entity.name),
-        (Parameter.AUTHORIZATION_LIST, tuple(numbers[Right[word.upper()]] for word in words) or (0,)),
+        (Parameter.AUTHORIZATION_LIST, _authorizations(read_rights(str(row["authorities"])))),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from heapq import nsmallest
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -28,7 +28,7 @@ from trigmon.rules.call_rights import kind_of, may_see_queue, of_q_mgr
 from trigmon.rules.model.authority import Need, has_right, is_own
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts, World, WorldFacts
-from trigmon.rules.model.handles import HandleFacts
+from trigmon.rules.model.handles import ConnectionFacts, HandleFacts
 from trigmon.rules.model.internal_calls import NewestMessage
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
@@ -118,32 +118,35 @@ def _state(kind: ObjectType, definition: Any, facts: WideFacts) -> dict[str, Any
 def decide_display_handles(
     call: DisplayHandles, facts: WorldFacts, found: Found | None, now: int, ids: Ids
 ) -> Decision:
-    """Lists the handles of queues: which application has each open, and how."""
+    """Lists the handles of queues, a slice at a time: which application has each open, and how."""
     world = facts.world
     people = {connection.connection: connection for connection in world.connections}
-    rows = []
-    for handle in world.handles:
-        name = handle.q_name or handle.object_name
-        if not matches(name, call.q_name) or handle.object_type not in QUEUE_KINDS:
-            continue
-        if not may_see_queue(name, facts):
-            continue
-        connection = people[handle.connection]
-        rows.append(
-            {
-                "name": name,
-                "application": connection.application,
-                "pid": connection.pid,
-                "user": connection.user,
-                "run_id": connection.run_id,
-                "input": _input(handle),
-                "browse": bool(handle.options & OpenOption.BROWSE),
-                "output": bool(handle.options & OpenOption.OUTPUT),
-                "inquire": bool(handle.options & OpenOption.INQUIRE),
-                "set": bool(handle.options & OpenOption.SET),
-            }
-        )
-    return Decision(Listing(rows=rows))
+    later = (each for each in world.handles if each.handle > call.after and each.object_type in QUEUE_KINDS)
+    named = (each for each in later if matches(_opened(each), call.q_name) and may_see_queue(_opened(each), facts))
+    limit = max(1, min(call.limit, SLICE))
+    behind = nsmallest(limit + 1, named, key=attrgetter("handle"))
+    rows = [_handle_row(handle, people[handle.connection]) for handle in behind[:limit]]
+    return Decision(Listing(rows=rows, more=len(behind) > limit))
+
+
+def _opened(handle: HandleFacts) -> str:
+    return handle.q_name or handle.object_name
+
+
+def _handle_row(handle: HandleFacts, connection: ConnectionFacts) -> dict[str, Any]:
+    return {
+        "handle": handle.handle,
+        "name": _opened(handle),
+        "application": connection.application,
+        "pid": connection.pid,
+        "user": connection.user,
+        "run_id": connection.run_id,
+        "input": _input(handle),
+        "browse": bool(handle.options & OpenOption.BROWSE),
+        "output": bool(handle.options & OpenOption.OUTPUT),
+        "inquire": bool(handle.options & OpenOption.INQUIRE),
+        "set": bool(handle.options & OpenOption.SET),
+    }
 
 
 def _input(handle: HandleFacts) -> str:

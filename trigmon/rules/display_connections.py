@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
+from operator import attrgetter
+
 from trigmon.mq.calls import DisplayConnections, EndConnection
 from trigmon.mq.errors import HconnError
 from trigmon.mq.replies import Done, Listing
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import WorldFacts
 from trigmon.rules.model.manager_state import ManagerState
-from trigmon.rules.model.stored_messages import Found
+from trigmon.rules.model.stored_messages import SLICE, Found
 
 
 def decide_display_connections(
     call: DisplayConnections, facts: WorldFacts, found: Found | None, now: int, ids: Ids
 ) -> Decision:
-    """Lists the connections, the oldest first."""
+    """Lists the connections, the oldest first, a slice at a time."""
+    limit = max(1, min(call.limit, SLICE))
+    later = (each for each in facts.world.connections if each.connection > call.after)
+    behind = nsmallest(limit + 1, later, key=attrgetter("connection"))
     opened = {handle.handle: handle.q_name or handle.object_name for handle in facts.world.handles}
     rows = [
         {
@@ -28,9 +34,9 @@ def decide_display_connections(
             "in_unit": bool(each.unit_id),
             "ticket": 0 if each.ticket is None else each.ticket.reservation,
         }
-        for each in sorted(facts.world.connections, key=lambda each: each.connection)
+        for each in behind[:limit]
     ]
-    return Decision(Listing(rows=rows))
+    return Decision(Listing(rows=rows, more=len(behind) > limit))
 
 
 def decide_end_connection(call: EndConnection, facts: WorldFacts, found: Found | None, now: int, ids: Ids) -> Decision:

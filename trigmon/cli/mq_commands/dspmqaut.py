@@ -11,7 +11,7 @@ from trigmon.cli.mq_commands import object_authority
 from trigmon.cli.mq_commands.mq_options import connected
 from trigmon.cli.mq_commands.object_authority import Asked, RefusedError
 from trigmon.mq.errors import MQError, UnknownObjectName
-from trigmon.mq.rights import NONE, SELF, Right, fits, profile_pattern, read_record_name, read_rights, specificity
+from trigmon.mq.rights import SELF, Right, rights_explained, rights_of_group
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -57,10 +57,7 @@ def _of_user(qm: Connection, asked: Asked, user: str) -> Right:
     _check_object(qm, asked)
     kind = asked.of_type.lower()
     call = ExplainRights(name=asked.profile or SELF, object_type=kind, user=user, groups=groups_here(user))
-    rights = NONE
-    for row in qm.ask(call, Values).values["rights"]:
-        rights |= read_rights(row["right"] if row["has"] else row.get("only", []))
-    return rights
+    return rights_explained(qm.ask(call, Values).values["rights"])
 
 
 def _of_group(qm: Connection, asked: Asked, group: str) -> Right:
@@ -68,13 +65,7 @@ def _of_group(qm: Connection, asked: Asked, group: str) -> Right:
     from trigmon.cli.objects import rows
 
     _check_object(qm, asked)
-    found = []
-    for row in rows(qm, "AUTHREC"):
-        about = read_record_name(row["name"])
-        is_asked = about.object_type == asked.of_type.lower() and about.entity == ("group", group)
-        if is_asked and fits(profile_pattern(about.profile), asked.profile or SELF):
-            found.append((specificity(about.profile), read_rights(row["authorities"])))
-    return min(found)[1] if found else NONE
+    return rights_of_group(rows(qm, "AUTHREC"), asked.of_type.lower(), asked.profile or SELF, group)
 
 
 def _check_object(qm: Connection, asked: Asked) -> None:
