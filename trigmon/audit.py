@@ -10,12 +10,15 @@ number.
 from __future__ import annotations
 
 import fcntl
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
 import stat
 import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +29,11 @@ _LONGEST_LINE = 1 << 20
 _LONGEST_VALUE = 1000
 """Characters of a value that are kept where a line would be too long."""
 _BEGIN = b'{"number":'
+_TAIL = 2 * _LONGEST_LINE
+_MOST_UNPACKED = 1 << 30
+"""A compressed part of more bytes is not read at a start, which would take too long."""
+COMPRESSED = ".gz"
+UNREADABLE = (OSError, EOFError, zlib.error)
 Record = dict[str, Any]
 
 
@@ -91,7 +99,7 @@ def verify(paths: Iterable[Path]) -> tuple[int, Link]:
     count, last = 0, None
     for path in paths:
         try:
-            with path.open("rb") as file:
+            with _opened_part(path) as file:
                 for at, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
                     where = f"{path}:{at}"
                     if not line.endswith(b"\n"):
@@ -103,9 +111,18 @@ def verify(paths: Iterable[Path]) -> tuple[int, Link]:
                     if place.number == 1 and record["previous"] != START:
                         raise AuditError(f"{where}: line 1 has a line before it")
                     count, last = count + 1, place
-        except OSError as error:
-            raise AuditError(f"{path}: {error.strerror}") from None
+        except UNREADABLE as error:
+            raise AuditError(f"{path}: {_why(error)}") from None
     return count, last or FIRST
+
+
+def _opened_part(path: Path) -> io.BufferedIOBase:
+    """Opens a part for reading, one that gzip(1) has compressed as what it was before."""
+    return gzip.open(path) if path.suffix == COMPRESSED else path.open("rb")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or f"it is no whole file of gzip ({error})"
 
 
 def _last_whole(file: int, path: Path) -> tuple[Link | None, int]:
@@ -114,7 +131,23 @@ def _last_whole(file: int, path: Path) -> tuple[Link | None, int]:
     Raises AuditError for a file that is none of ours.
     """
     size = os.fstat(file).st_size
-    tail = os.pread(file, 2 * _LONGEST_LINE, max(0, size - 2 * _LONGEST_LINE))
+    return _last_in(os.pread(file, _TAIL, max(0, size - _TAIL)), size, path)
+
+
+def _last_compressed(file: int, path: Path) -> Link | None:
+    """Returns the place of the last whole line of what gzip(1) has compressed. Raises AuditError, and UNREADABLE."""
+    tail, size = b"", 0
+    with gzip.open(os.fdopen(file, "rb", closefd=False)) as unpacked:
+        while more := unpacked.read(_LONGEST_LINE):
+            size += len(more)
+            if size > _MOST_UNPACKED:
+                raise AuditError(f"{path}: unpacked it has more than {_MOST_UNPACKED} bytes")
+            tail = (tail + more)[-_TAIL:]
+    return _last_in(tail, size, path)[0]
+
+
+def _last_in(tail: bytes, size: int, path: Path) -> tuple[Link | None, int]:
+    """Returns the same of a file of so many bytes that ends so."""
     whole = tail[: tail.rfind(b"\n") + 1]
     torn = tail[len(whole) :]
     last = _read(whole[whole.rfind(b"\n", 0, -1) + 1 :], str(path))[1] if whole else None
@@ -127,27 +160,34 @@ def _rotated(path: Path) -> list[Path]:
     """Returns the files beside it whose names logrotate(8) may have made of its name, with a number or a date."""
     stem, name, suffix = (re.escape(text) for text in (path.stem, path.name, path.suffix))
     pattern = re.compile(rf"{name}[.-]\d.*|{stem}[.-]\d[\d.-]*{suffix}([.-].*)?", re.DOTALL)
-    found = (file for file in path.parent.iterdir() if file != path and pattern.fullmatch(file.name))
-    return [file for file in found if stat.S_ISREG(file.lstat().st_mode)]
+    found = {file for file in path.parent.iterdir() if file != path and pattern.fullmatch(file.name)}
+    # Of a part that was being compressed when the machine stopped, both are there.
+    whole = (file for file in found if file.suffix != COMPRESSED or file.with_suffix("") not in found)
+    return [file for file in whole if stat.S_ISREG(file.lstat().st_mode)]
 
 
 def _last_rotated(path: Path) -> Link:
     """Returns the highest place in the files that were renamed while nobody wrote; FIRST where there is none.
 
-    Raises AuditError where one that is newer than its file cannot be read: a chain that began anew would look sound.
+    Of compressed ones the newest is read, where it is newer than all others. Raises AuditError where one that is newer
+    than its file cannot be read: a chain that began anew would look sound.
     """
     last, written, unread = FIRST, -1, []
-    for rotated in _rotated(path):
-        changed = rotated.lstat().st_mtime_ns
+    newest_first = sorted(((rotated.lstat().st_mtime_ns, rotated) for rotated in _rotated(path)), reverse=True)
+    for changed, rotated in newest_first:
+        is_compressed = rotated.suffix == COMPRESSED
+        if is_compressed and changed <= written:
+            continue
         try:
             file = os.open(rotated, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                found = _last_whole(file, rotated)[0] or FIRST
+                found = _last_compressed(file, rotated) if is_compressed else _last_whole(file, rotated)[0]
             finally:
                 os.close(file)
-        except (OSError, AuditError):
+        except (*UNREADABLE, AuditError):
             unread.append((changed, rotated))
             continue
+        found = found or FIRST
         if found.number > last.number:
             last, written = found, changed
     newest = max(unread, default=(-1, path))

@@ -288,7 +288,7 @@ def test_a_part_that_cannot_be_read_and_is_the_newest_is_named_and_no_chain_begi
     file_with(path, 2).close()
     plain = path.read_bytes()
     path.unlink()
-    packed.write_bytes(gzip.compress(plain))
+    packed.write_bytes(gzip.compress(plain)[:-9])
     for _ in range(2):
         with pytest.raises(AuditError, match=rf"{re.escape(str(packed))}: .*decompress it .*or move it away"):
             AuditFile(path)
@@ -297,6 +297,37 @@ def test_a_part_that_cannot_be_read_and_is_the_newest_is_named_and_no_chain_begi
     (tmp_path / "audit.jsonl.1").write_bytes(plain)
     file_with(path, 1).close()
     assert verify([tmp_path / "audit.jsonl.2", tmp_path / "audit.jsonl.1", path])[0] == 6
+
+
+def test_a_start_goes_on_behind_the_newest_part_though_all_are_compressed(tmp_path):
+    path, parts = tmp_path / "audit.jsonl", []
+    for number in (3, 2, 1):
+        file_with(path, number).close()
+        parts.append(tmp_path / f"audit.jsonl.{number}.gz")
+        parts[-1].write_bytes(gzip.compress(path.read_bytes()))
+        os.utime(parts[-1], (1000 - number, 1000 - number))
+        path.unlink()
+    file_with(path, 1).close()
+    assert verify([*parts, path]) == (7, Link(7, lines(path)[0]["hash"]))
+
+
+def test_a_part_whose_compression_was_cut_short_is_read_as_it_was_before(tmp_path):
+    path, plain = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.1"
+    file_with(path, 3).close()
+    path.rename(plain)
+    os.utime(plain, (1, 1))
+    (tmp_path / "audit.jsonl.1.gz").write_bytes(gzip.compress(plain.read_bytes())[:-9])
+    file_with(path, 1).close()
+    assert verify([plain, path])[0] == 4
+
+
+def test_a_compressed_part_that_is_no_whole_one_fails_the_check(tmp_path):
+    path, part = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.1.gz"
+    file_with(path, 3).close()
+    for content in (gzip.compress(path.read_bytes())[:-9], b"\x1f\x8b\x08" + b"no deflate" * 9, b"plain"):
+        part.write_bytes(content)
+        with pytest.raises(AuditError, match=rf"{re.escape(str(part))}: it is no whole file of gzip"):
+            verify([part])
 
 
 def test_verify_says_from_which_line_on_the_files_are_and_what_began_anew(one, path, tmp_path):
