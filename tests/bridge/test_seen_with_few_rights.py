@@ -73,6 +73,7 @@ def test_without_mqinq_of_the_queue_pcf_shows_it(there):
     commands = [("queue SYSTEM.ADMIN.COMMAND.QUEUE", ["put"]), ("queue SYSTEM.DEFAULT.MODEL.QUEUE", ["get", "dsp"])]
     shown = [("queue PAY", ["dsp"]), ("queue PAY.INIT", ["dsp"]), ("process PAY.LOAD", ["dsp"])]
     unseen, holds = seen_by_alice(there, *commands, *shown, ("qmgr SELF", ["inquire"]))
+    assert "attributes" not in unseen
     assert not_seen(holds) == []
 
 
