@@ -208,6 +208,8 @@ def test_a_change_of_a_real_queue_is_rehearsed_and_not_made(there, trigmon):
 
 
 def test_a_bridge_that_there_is_not_is_named(there, trigmon):
+    file = __file__
+    assert "not both" in trigmon("explain", f"{QUEUE}@REAL", "--display", file).stderr
     refused = trigmon("explain", f"{QUEUE}@REEL")
     assert refused.exit_code == 2
     assert "did you mean 'REAL'" in refused.stderr

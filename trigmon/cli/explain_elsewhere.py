@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from trigmon.mq.replies import Explained
 
 _LAST_RUNS = 3
+_MONITOR = "trigmon monitor"
+"""The name by which a monitor's connection to a queue manager elsewhere is known there (APPLTAG)."""
 
 
 def explain_elsewhere(name: str, priority: int | None, words: Sequence[str], display: Path | None) -> bool:
@@ -28,7 +30,9 @@ def explain_elsewhere(name: str, priority: int | None, words: Sequence[str], dis
     from trigmon.cli.objects import attributes
     from trigmon.mq.enums import ObjectType
 
-    queue, _, there = name.partition("@")
+    queue, at, there = name.partition("@")
+    if at and display is not None:
+        raise click.UsageError("--display is the output of DISPLAY, QUEUE@QM asks the queue manager: not both")
     changed = attributes(ObjectType.QLOCAL, queue, words) if words else {}
     seen, side = _displayed(queue, display), None
     if seen is None:
@@ -66,9 +70,12 @@ def _this_side(seen: SeenQueue, bridge: str) -> dict[str, Any]:
 
     definition = seen.queue.definition
     settings = invocation().settings().bridges[bridge]
+    # None: nobody has it open, or the handles could not be seen; conditions 7 and 8 show which.
+    is_open = any(handle.application.startswith(_MONITOR) for handle in seen.monitors)
     side: dict[str, Any] = {
         "bridge": bridge,
         "initiation_q_is_read": definition.initiation_q_name in settings.initiation_queues,
+        "initiation_q_is_open": is_open if seen.monitors else None,
         "process_name": definition.process_name,
         "process_is_defined": None,
         "paused": [],
@@ -146,6 +153,8 @@ def _side_lines(side: Mapping[str, Any]) -> Iterator[str]:
 
     reads = "reads" if side["initiation_q_is_read"] else "does NOT read"
     yield f"Bridge {side['bridge']} {reads} the queue's initiation queue, by its settings."
+    if side["initiation_q_is_open"] is not None:
+        yield f"{'A' if side['initiation_q_is_open'] else 'No'} monitor of trigmon's has it open now."
     if "not_seen" in side:
         yield f"What is defined here could not be seen: {side['not_seen']}"
         return
