@@ -64,6 +64,7 @@ def test_no_name_and_any_name_mean_the_one_that_runs(here):
 def test_a_queue_manager_that_does_not_run_is_2059(here):
     assert ibmmqc.MQCONN("NOBODY")[1:] == (2, 2059)
     assert ibmmqc.MQCONN("no name!")[1:] == (2, 2058)
+    assert ibmmqc.MQCONNX(b"NOBODY", cno(), cd("localhost(1414)"), None, None, None)[1:] == (2, 2538)
 
 
 def test_a_connection_name_of_this_machine_means_that_too(here):

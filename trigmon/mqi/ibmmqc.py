@@ -11,7 +11,7 @@ from typing import Final
 
 from trigmon.mq.calls import Inquire, Set
 from trigmon.mq.compatibility import COMMAND_LEVEL
-from trigmon.mq.errors import BackedOut
+from trigmon.mq.errors import BackedOut, QMgrNotAvailable
 from trigmon.mq.replies import Done
 from trigmon.mq.replies import Values as Attributes
 from trigmon.mqi import selectors as selector_table
@@ -134,7 +134,12 @@ def _connection_name(cd: bytes) -> str:
 
 def _connected(name: str, cno: Values, connection_name: str, ccdt_url: str, csp: bytes | None) -> int:
     place = place_of(name, connection_name, ccdt_url)
-    connection = Credentials(csp).connect(place.addresses, text(cno["ApplName"]) or None)
+    try:
+        connection = Credentials(csp).connect(place.addresses, text(cno["ApplName"]) or None)
+    except QMgrNotAvailable as error:
+        if not place.has_host:
+            raise
+        raise MqiError(MqiReason.HOST_NOT_AVAILABLE, error.about) from None
     if place.q_mgr_name not in ("", connection.q_mgr_name):
         answers = connection.q_mgr_name
         connection.disconnect()

@@ -31,10 +31,14 @@ _Q_MGR_NAME_ERROR, _CHANNEL_CONFIG_DATABASE_ERROR = 2058, 2537
 
 
 class Place(NamedTuple):
-    """Where to connect: addresses of trigmon's, and the name that must answer, blank for any."""
+    """Where to connect: addresses of trigmon's, and the name that must answer, blank for any.
+
+    ``has_host`` says that the program named hosts: where nothing answers the reason is 2538, else 2059.
+    """
 
     addresses: list[str]
     q_mgr_name: str
+    has_host: bool = False
 
 
 def place_of(
@@ -60,7 +64,7 @@ def place_of(
     addresses = dict.fromkeys(address for host in hosts for address in _addresses(*host, wanted, environ))
     if not addresses:
         raise MqiError(MqiReason.Q_MGR_NAME_ERROR, f"{name!r}: no connection is for it")
-    return Place(list(addresses), must_answer)
+    return Place(list(addresses), must_answer, has_host=True)
 
 
 def _by_name(name: str, environ: Mapping[str, str]) -> list[str]:
