@@ -1,5 +1,9 @@
 """Addresses of TLS and the client's file: what they say, and what is refused with a remedy."""
 
+import contextlib
+import socket
+import threading
+
 import pytest
 
 import trigmon
@@ -94,3 +98,28 @@ def test_a_password_that_others_may_read_is_not_sent(tmp_path):
         tls.password(address)
     path.chmod(0o600)
     assert tls.password(address) == "secret"
+
+
+def test_where_a_host_ends_the_handshake_the_next_one_is_tried(daemon, tmp_path):
+    """So does one that has no place for who has not proved a user yet."""
+    site = Site(tmp_path / "tls")
+    site.client("alice")
+    site.let_in(Account("alice", certificates=("CN=alice",)))
+    daemon(settings=site.settings)
+
+    def close_all(listening):
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = listening.accept()
+                link.recv(65_536)
+                link.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as full:
+        threading.Thread(target=close_all, args=(full,), daemon=True).start()
+        address = site.address("alice")
+        first = address.replace(str(site.port), str(full.getsockname()[1]))
+        with pytest.raises(trigmon.QMgrNotAvailable, match="closed the connection within the handshake"):
+            trigmon.connect(first, reconnect_s=0)
+        with trigmon.connect(f"{first},{address}", reconnect_s=0) as qm:
+            assert qm.q_mgr_name == "QM1"
+        full.shutdown(socket.SHUT_RDWR)

@@ -9,11 +9,11 @@ def test_behind_three_wrong_passwords_each_next_waits_twice_as_long_up_to_a_limi
     guesses = Guesses()
     waits = []
     for _ in range(12):
-        waits.append(guesses.wait_s("10.0.0.1", 0.0))
+        waits.append(guesses.wait_s("10.0.0.1", "alice", 0.0))
         guesses.was_wrong("10.0.0.1", "alice", 0.0)
     assert waits[:7] == [0, 0, 0, 0.5, 1, 2, 4]
     assert waits[-1] == LONGEST_S
-    assert guesses.wait_s("10.0.0.2", 0.0) == 0
+    assert guesses.wait_s("10.0.0.2", "alice", 0.0) == 0
     assert guesses.warnings(1.0) == [
         "12 wrong passwords from 10.0.0.1 within an hour, the last one for user alice",
     ]
@@ -24,11 +24,37 @@ def test_a_right_password_and_an_hour_forget():
     for _ in range(10):
         guesses.was_wrong("10.0.0.1", "alice", 0.0)
         guesses.was_wrong("10.0.0.2", "alice", 0.0)
-    guesses.was_right("10.0.0.1")
-    assert guesses.wait_s("10.0.0.1", 0.0) == 0
-    assert guesses.wait_s("10.0.0.2", FORGOTTEN_S + 1) == 0
+    guesses.was_right("10.0.0.1", "alice")
+    assert guesses.wait_s("10.0.0.1", "alice", 0.0) == 0
+    assert guesses.wait_s("10.0.0.2", "alice", FORGOTTEN_S + 1) == 0
     assert guesses.warnings(FORGOTTEN_S + 1) == []
     assert guesses.was_wrong("10.0.0.2", "alice", FORGOTTEN_S + 1) == 1
+
+
+def test_a_right_password_of_one_s_own_makes_no_guess_at_another_s_faster():
+    guesses = Guesses()
+    counts = []
+    for _ in range(20):
+        counts.append(guesses.was_wrong("10.0.0.1", "alice", 0.0))
+        guesses.was_right("10.0.0.1", "eve")
+    assert counts == list(range(1, 21))
+    assert guesses.wait_s("10.0.0.1", "alice", 0.0) == LONGEST_S
+    assert "20 wrong passwords from 10.0.0.1" in guesses.warnings(1.0)[0]
+
+
+def test_who_has_come_from_an_address_waits_there_for_nobody_else_s_guesses():
+    guesses = Guesses()
+    guesses.was_right("10.0.0.1", "batch")
+    for _ in range(20):
+        guesses.was_wrong("10.0.0.1", "alice", 0.0)
+    assert guesses.wait_s("10.0.0.1", "batch", 0.0) == 0
+    assert guesses.turn("10.0.0.1", "batch") is not guesses.turn("10.0.0.1", "alice")
+    assert guesses.turn("10.0.0.1", "carol") is guesses.turn("10.0.0.1", "alice")
+    assert guesses.wait_s("10.0.0.1", "carol", 0.0) == LONGEST_S
+    for _ in range(4):
+        guesses.was_wrong("10.0.0.1", "batch", 0.0)
+    assert guesses.wait_s("10.0.0.1", "batch", 0.0) == 1
+    assert len(guesses.warnings(1.0)) == 1
 
 
 @pytest.mark.parametrize(

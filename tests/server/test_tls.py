@@ -11,10 +11,12 @@ import trigmon
 from tests.daemons import define
 from tests.tls.authorities import NOW, Site
 from tests.waiting import until
+from trigmon.client.transport import open_tcp
 from trigmon.mq.calls import Define, DisplayConnections, Status
 from trigmon.mq.replies import Listing, Values
 from trigmon.tls.accounts import Account
 from trigmon.tls.certificates import make_certificate
+from trigmon.tls.contexts import client_context
 from trigmon.wire import codec
 
 DAY = datetime.timedelta(days=1)
@@ -201,6 +203,21 @@ def test_wrong_passwords_wait_longer_each_and_are_logged(served, site):
     assert counts[-1] == 5
     site.password("secret")
     assert user_of(site.address(user="batch")) == "batch"
+
+
+def test_wrong_passwords_of_connections_that_have_gone_keep_nobody_waiting(served, site):
+    site.password("guess")
+    for _ in range(4):
+        refusal(site.address(user="batch"))
+    site.password("secret")
+    context = client_context(site.directory / "authority.crt")
+    links = [context.wrap_socket(open_tcp("localhost", site.port, 20), server_hostname="localhost") for _ in range(12)]
+    for number, link in enumerate(links):
+        hello = codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id=f"eve-{number}", user="batch", password="guess")
+        link.sendall(codec.encode_hello(hello))
+    for link in links:
+        link.close()
+    assert user_of(site.address(user="batch")) == "batch"  # where each of them waited, not within 10 s
 
 
 def test_a_user_by_tls_has_the_share_of_one_user(daemon, site):

@@ -35,6 +35,10 @@ from trigmon.tls.contexts import TlsFileError, client_context
 DEFAULT_PORT = 1415
 _FILES = ("authority", "certificate", "key", "password_file")
 _KEYS = (*_FILES, "user", "credential")
+_ENDED = (
+    "it closed the connection within the handshake of TLS: it serves nobody now, or too many come that prove no user; "
+    "its log says which"
+)
 
 
 class TlsAddress(NamedTuple):
@@ -98,28 +102,30 @@ def open_tls(address: TlsAddress, timeout_s: float, trusted: str = "") -> socket
             f"{where} did not prove that it is {address.host}: {error.verify_message}. Nothing was sent; the authority "
             "that signed its certificate is named by authority="
         ) from None
+    except ssl.SSLEOFError:
+        link.close()
+        raise QMgrNotAvailable(f"{where}: {_ENDED}") from None
     except ssl.SSLError as error:
         link.close()
         raise SslInitializationError(f"{where}: no TLS 1.3 with it: {error.reason or error}") from None
     except OSError as error:
         link.close()
-        why = error.strerror or str(error) or "it closed the connection"
-        raise QMgrNotAvailable(f"{where}: no handshake of TLS: {why}") from None
+        if isinstance(error, ConnectionError):
+            raise QMgrNotAvailable(f"{where}: {_ENDED}") from None
+        raise QMgrNotAvailable(f"{where}: no handshake of TLS: {error.strerror or error}") from None
 
 
 def refused(error: QMgrNotAvailable, where: str) -> MQError:
     """Returns the error of a greeting: 2393 where it was TLS that ended it, which no other try would mend.
 
-    A server may close the link before its alert has gone; then nobody can tell that from one without a place.
+    A server may close the link before its alert has gone; then nobody can tell that from one that serves nobody.
     """
     cause = error.__context__
     if isinstance(cause, ssl.SSLError):
         return SslInitializationError(f"{where} does not take this client's certificate: {cause.reason}")
     if isinstance(cause, EOFError | ConnectionError):
-        why = (
-            "it closed the connection behind the handshake: it does not take this client's certificate, or has no place"
-        )
-        return QMgrNotAvailable(f"{where}: {why}; its log says which")
+        why = "it closed the connection behind the handshake: it does not take this client's certificate"
+        return QMgrNotAvailable(f"{where}: {why}; its log says why")
     return error
 
 

@@ -20,7 +20,7 @@ from trigmon.rules.model.ticket import Ticket, unsigned
 from trigmon.server.connection import Connection
 from trigmon.server.connection_limits import Clients
 from trigmon.server.executor import aside
-from trigmon.server.peer_identity import Authority, Peer
+from trigmon.server.peer_identity import BY_TLS, Authority, Peer
 from trigmon.server.turns import Turns
 from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT
@@ -84,17 +84,19 @@ class Arrivals:
             self.tls.close()
 
     def _admit_by_tls(self, tls: TlsArrivals, accepted: socket.socket) -> None:
-        """Begins the handshake. No reason can be sent before it: who has no place is disconnected."""
-        peer = self._authority.credentials(accepted)
-        if self.why_away or not self._clients.may_enter(peer):
-            why = self.why_away or self._clients.no_room(peer).about
-            self._seldom.warning("no room for more connections", connections=self._clients.room, why=why)
+        """Begins the handshake. No reason can be sent before it: who comes while nobody is served is disconnected."""
+        peer = replace(self._authority.credentials(accepted), uid=BY_TLS)
+        if self.why_away:
+            self._seldom.warning("no room for more connections", connections=self._clients.room, why=self.why_away)
             accepted.close()
             return
         accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection = Connection(
-            self._turns, peer, asyncio.get_running_loop(), identify=partial(tls.identify, self._clients)
-        )
+        clients = self._clients
+        connection = Connection(self._turns, peer, asyncio.get_running_loop(), identify=partial(tls.identify, clients))
+        if ended := clients.strangers.take(connection, partial(_end, clients, connection, accepted)):
+            count = len(clients.strangers)
+            why = f"{count} connections by TLS have not proved a user; the oldest one from {ended} was ended"
+            self._seldom.warning("no room for more connections", connections=clients.room, why=why)
         self._expect(connection, accepted, ssl=tls.context, ssl_handshake_timeout=HANDSHAKE_S)
 
     def _expect(self, connection: Connection, accepted: socket.socket, **options: Any) -> None:
@@ -151,6 +153,17 @@ class Arrivals:
         if not task.cancelled() and (error := task.exception()):
             clients.gone(connection)
             self._seldom.warning("a connection went before it began", why=str(error))
+            # Its frames refer to it and to the link's buffers, 256 KiB, which would await the garbage collector.
+            error.__traceback__ = None
+
+
+def _end(clients: Clients, connection: Connection, accepted: socket.socket) -> None:
+    """Ends a connection by TLS, also in its handshake."""
+    if connection in clients.connections:
+        connection.cut()
+    else:
+        with contextlib.suppress(OSError):
+            accepted.shutdown(socket.SHUT_RDWR)  # the handshake meets the end of the link, and closes it
 
 
 def _refuse(accepted: socket.socket, refusal: Refused) -> None:

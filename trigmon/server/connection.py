@@ -73,6 +73,36 @@ class Host(Protocol):
         """Records that a connection has ended; its session may be None, or have disconnected in order."""
 
 
+class NoTransport(asyncio.Transport):
+    """The transport of a connection that has ended: takes all and does nothing.
+
+    In place of the real one, which refers to the connection: both would await the garbage collector, with the buffers
+    of TLS, 256 KiB.
+    """
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Drops what nobody reads."""
+
+    def close(self) -> None:
+        """Ends nothing."""
+
+    def abort(self) -> None:
+        """Ends nothing."""
+
+    def pause_reading(self) -> None:
+        """Reads nothing."""
+
+    def resume_reading(self) -> None:
+        """Reads nothing."""
+
+    def get_write_buffer_size(self) -> int:
+        """Returns 0: nothing is kept."""
+        return 0
+
+
+_GONE = NoTransport()
+
+
 class Connection(asyncio.BufferedProtocol):
     """The daemon's end of one connection. The moments it keeps are on the loop's clock; 0 says it is not so now."""
 
@@ -81,10 +111,11 @@ class Connection(asyncio.BufferedProtocol):
         host: Host,
         peer: Peer,
         loop: asyncio.AbstractEventLoop,
-        identify: Callable[[Connection, codec.Hello], None] | None = None,
+        identify: Callable[[Connection, codec.Hello], asyncio.Task[None] | None] | None = None,
     ) -> None:
         self.peer = peer
         self._identify = identify
+        self._check: asyncio.Task[None] | None = None
         self.session: Session | None = None
         self.disconnected = False
         self._is_greeted = False
@@ -163,6 +194,10 @@ class Connection(asyncio.BufferedProtocol):
         self._is_lost = True
         self._ended = self._ended or self._now()
         self._calls_waiting.clear()
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
+        self._transport = _GONE
         self._host.keeps_up(self, True)
         self._host.ended(self)
 
@@ -175,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_greeted = True
         self._reader.limit = self._host.frame_limit  # calls may come before the welcome has gone
         if self._identify is not None:
-            self._identify(self, hello)
+            self._check = self._identify(self, hello)
         else:
             self.ask_for_welcome(hello)
 

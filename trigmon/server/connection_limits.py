@@ -4,12 +4,14 @@ A connection takes a place from the moment it was accepted. A hello above the li
 connections above it are accepted for that answer; beyond those a connection is refused before its hello, so none waits
 in the kernel. Some places are reserved for root, the daemon's user, administrators and monitors: clients that use up
 all connections cannot lock out administrators. Only an administrator takes more than a user's share of the
-connections, open objects, dynamic queues and reservations. All clients by plain TCP count as one user, as do those by
-TLS until they have proved theirs. A user has one share by whatever way it comes, and tickets at most half of it.
+connections, open objects, dynamic queues and reservations. All clients by plain TCP count as one user. Those by TLS
+have places of their own until they have proved a user. A user has one share by whatever way it comes, and tickets at
+most half of it.
 """
 
 from __future__ import annotations
 
+import resource
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +22,8 @@ from trigmon.mq.replies import Refused
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.server.connection import Connection
-from trigmon.server.peer_identity import Peer
+from trigmon.server.peer_identity import BY_TLS, Peer
+from trigmon.server.strangers import MOST_STRANGERS, Strangers
 from trigmon.setting_sections import ServerSettings
 from trigmon.wire import codec
 
@@ -29,6 +32,9 @@ UNGREETED = 32
 
 RESERVED = 8
 """Places above the number allowed, for root, the daemon's user, administrators and monitors."""
+
+SPARE_DESCRIPTORS = 32 + UNGREETED + RESERVED
+"""Descriptors below the number allowed: the store's files, the log, the monitor, and those who come above it."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class Clients:
         self.connections: dict[Connection, None] = {}
         self.room = room
         self.refusal: Refused | None = None
+        self.strangers = Strangers()
         self._manager = manager
         self._version = version
         self._arriving: set[Connection] = set()
@@ -84,7 +91,7 @@ class Clients:
         # By client id, from the hello on; None until it has its session.
         self._by_client_id: dict[str, Session | None] = {}
         self._shares = shares or Shares()
-        # Of each share, -1 for all by TCP, and by TLS before the hello: accepted connections, and greeted ones.
+        # Of each share, -1 for all by TCP: accepted connections, and greeted ones.
         self._accepted: Counter[int | str] = Counter()
         self._inside: Counter[int | str] = Counter()
 
@@ -92,7 +99,7 @@ class Clients:
 
     def may_enter(self, peer: Peer) -> bool:
         """Returns whether an accepted connection of this peer may speak at all."""
-        present = len(self.connections) + len(self._arriving) + self._waiting
+        present = len(self.connections) + len(self._arriving) + self._waiting - self._accepted[BY_TLS]
         if present >= self.room + UNGREETED + (RESERVED if peer.monitor else 0):
             return False
         return self._full_share(peer, self._accepted, UNGREETED) is None
@@ -121,6 +128,7 @@ class Clients:
         """Counts a connection by TLS under its account from now on; False where it has gone meanwhile."""
         if connection not in self.connections:
             return False
+        self.strangers.leave(connection)
         self._accepted.subtract(connection.peer.shares)
         self._accepted.update(peer.shares)
         connection.peer = peer
@@ -137,6 +145,7 @@ class Clients:
         """Gives the place of a connection free; its session may still have to be backed out."""
         if connection in self._arriving or connection in self.connections:
             self._accepted.subtract(connection.peer.shares)
+        self.strangers.leave(connection)
         self._arriving.discard(connection)
         self.connections.pop(connection, None)
         if connection.disconnected and connection.session is not None:
@@ -243,3 +252,10 @@ class Clients:
         """Ends all connections at once; what lies unsent is thrown away."""
         for connection in list(self.connections):
             connection.cut()
+
+
+def room_for(wanted: int, *, by_tls: bool) -> int:
+    """Returns how many connections the process's limit of descriptors has room for, at most those wanted."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    spare = SPARE_DESCRIPTORS + (MOST_STRANGERS if by_tls else 0)
+    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - spare))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import signal
 import socket
 from functools import partial
@@ -21,7 +20,7 @@ from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.arrivals import Arrivals
-from trigmon.server.connection_limits import RESERVED, UNGREETED, Clients, Shares
+from trigmon.server.connection_limits import Clients, Shares, room_for
 from trigmon.server.daemon_children import Children, children_of
 from trigmon.server.event_log import Logged
 from trigmon.server.event_loop import EventLoop
@@ -37,9 +36,6 @@ from trigmon.server.timers import Chore, Timers
 from trigmon.server.turns import Turns
 from trigmon.settings import Settings
 from trigmon.store.port import Fenced, Lost
-
-SPARE_DESCRIPTORS = 32 + UNGREETED + RESERVED
-"""Descriptors below the number allowed: the store's files, the log, the monitor, and those who come above it."""
 
 STATUS_S = 5.0
 CLOCKS_S = 10.0
@@ -221,7 +217,8 @@ class Daemon:
 
     def _make_turns(self, manager: QueueManager) -> Turns:
         server = self._settings.server
-        self._clients = Clients(manager, _room(server.max_connections), version("trigmon"), Shares.of(server))
+        room = room_for(server.max_connections, by_tls=self._settings.tls.address is not None)
+        self._clients = Clients(manager, room, version("trigmon"), Shares.of(server))
         self._manager = manager
         manager.known_user, manager.sign_ticket = self._authority.known_user, self._arrivals.sign_ticket
         self._worker = self._make_worker()
@@ -391,9 +388,3 @@ class Daemon:
         while self._clients.connections and self._loop.time() < until:
             await asyncio.sleep(0.01)
         self._turns.drop()
-
-
-def _room(wanted: int) -> int:
-    """Returns how many connections the process's limit of descriptors has room for, at most those wanted."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, soft - SPARE_DESCRIPTORS))

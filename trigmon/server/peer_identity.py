@@ -35,6 +35,8 @@ _CREDENTIALS = struct.Struct("3i")
 REMEMBERED_S = 30.0
 """So long after it was looked up a new connection of a user has the name and the groups that it had then."""
 _MOST_KNOWN = 10_000
+BY_TLS = -2
+"""In place of a user's number: comes by TLS, and has not proved a user yet."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,13 @@ class Peer:
         return f"{self.user} at {self.address}" if self.user else self.address
 
     @property
+    def host(self) -> str:
+        """Its address without the port, by TCP and TLS."""
+        return self.address.rpartition(":")[0].strip("[]")
+
+    @property
     def shares(self) -> tuple[int | str, ...]:
-        """Whose limits it counts under: its user's, by number and by name; -1 for all by plain TCP.
+        """Whose limits it counts under: its user's, by number and by name; -1 for all by plain TCP; see BY_TLS.
 
         A name is one user, by whatever way it comes. Those by tickets are a part of their user's: tickets that were
         stolen leave the other part to the user whose job they were for.

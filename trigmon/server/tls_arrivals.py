@@ -22,7 +22,7 @@ from trigmon.server.peer_identity import Authority, Peer
 from trigmon.server.tls_files import AHEAD, TlsFiles
 from trigmon.settings import Settings
 from trigmon.tls import passwords
-from trigmon.tls.accounts import Account, subject
+from trigmon.tls.accounts import LONGEST_NAME, Account, Certificate, subject
 from trigmon.tls.tickets import TicketError
 from trigmon.wire.codec import Hello
 
@@ -75,20 +75,26 @@ class TlsArrivals:
         for task in self._checks:
             task.cancel()
 
-    def identify(self, clients: Clients, connection: Connection, hello: Hello) -> None:
-        """Finds the account of a client whose hello has come, and has it greeted or refused."""
+    def identify(self, clients: Clients, connection: Connection, hello: Hello) -> asyncio.Task[None] | None:
+        """Finds the account of a client whose hello has come, and has it greeted or refused.
+
+        Returns the check of a password, which ends with the connection.
+        """
+        certificate = connection.tls and connection.tls.getpeercert()
         if hello.ticket:
             self._by_ticket(clients, connection, hello)
-            return
-        certificate = connection.tls and connection.tls.getpeercert()
-        if not certificate and not hello.user:
+        elif certificate:
+            self._by_certificate(clients, connection, hello, certificate)
+        elif not hello.user:
             self._refuse(connection, "neither a certificate nor a user and password came")
-            return
-        if not certificate:
+        else:
             task = asyncio.create_task(self._by_password(clients, connection, hello))
             self._checks.add(task)
             task.add_done_callback(self._checks.discard)
-            return
+            return task
+        return None
+
+    def _by_certificate(self, clients: Clients, connection: Connection, hello: Hello, certificate: Certificate) -> None:
         assert connection.tls is not None
         der = connection.tls.getpeercert(binary_form=True) or b""
         account = self.files.accounts.of_certificate(certificate, der)
@@ -113,23 +119,21 @@ class TlsArrivals:
             connection.ask_for_welcome(hello)
 
     async def _by_password(self, clients: Clients, connection: Connection, hello: Hello) -> None:
-        address = connection.peer.address.rpartition(":")[0].strip("[]")
+        address, user = connection.peer.host, hello.user[:LONGEST_NAME]
         now = asyncio.get_running_loop().time
-        async with self._guesses.turn(address):
-            await asyncio.sleep(self._guesses.wait_s(address, now()))
-            if connection not in clients.connections:
-                return
+        async with self._guesses.turn(address, user):
+            await asyncio.sleep(self._guesses.wait_s(address, user, now()))
             account = self.files.accounts.by_user.get(hello.user)
             known = account.password if account is not None and account.password else passwords.of_nobody()
             is_right = await aside(partial(passwords.is_right, hello.password, known))
             # The file may have changed meanwhile.
             account = self.files.accounts.by_user.get(hello.user)
             if is_right and account is not None and account.password == known:
-                self._guesses.was_right(address)
+                self._guesses.was_right(address, user)
                 self._admit(clients, connection, hello, account)
                 return
-            count = self._guesses.was_wrong(address, hello.user, now())
-            self._seldom.warning("a password was refused", user=hello.user[:64], address=address, count=count)
+            count = self._guesses.was_wrong(address, user, now())
+            self._seldom.warning("a password was refused", user=user, address=address, count=count)
         self._refuse(connection, "the user or the password is wrong")
 
     def _admit(self, clients: Clients, connection: Connection, hello: Hello, account: Account) -> None:

@@ -27,7 +27,8 @@ from trigmon.tls.contexts import TlsFileError
 from trigmon.tls.passwords import is_hash
 
 _KEYS = ("user", "password", "certificates", "groups")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
+LONGEST_NAME = 64
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_.@-]{{0,{LONGEST_NAME - 1}}}")
 _FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
 _SHORT = {"commonName": "CN", "organizationName": "O", "organizationalUnitName": "OU", "countryName": "C"}
 _SHORT |= {"stateOrProvinceName": "ST", "localityName": "L", "domainComponent": "DC", "emailAddress": "emailAddress"}
