@@ -241,7 +241,7 @@ def test_a_collector_that_is_down_delays_no_put_and_the_end_of_a_program_by_a_se
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("connect", ["no", "yes"])
+@pytest.mark.parametrize("connect", [pytest.param("no", marks=pytest.mark.slow), "yes"])
 def test_a_spark_job_is_in_the_trace_of_the_put(traced, receiver, tmp_path, connect):
     kind = {"spark_start": "connect"} if connect == "yes" else {"spark_master": "local[2]"}
     prepare(traced, tmp_path, "IN", SPARK_DRAIN, appl_type="spark", **kind)

@@ -40,6 +40,7 @@ def test_every_benchmark_runs_and_prints_its_ratios():
     assert done.stdout.count(" x ") >= 2 * (len(titles) - alone)
 
 
+@pytest.mark.slow
 def test_scrapes_of_few_and_of_many_queues_are_measured_and_clients_beside_them():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--scrapes"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -48,6 +49,7 @@ def test_scrapes_of_few_and_of_many_queues_are_measured_and_clients_beside_them(
     assert done.stdout.count(" x ") == 4
 
 
+@pytest.mark.slow
 def test_files_that_become_messages_and_a_watch_at_rest_are_measured():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--files"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -74,6 +76,7 @@ def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
     assert all(done.stdout.count(name) >= 2 for name in WAYS_TO_START)
 
 
+@pytest.mark.slow
 def test_what_the_web_console_costs_is_measured_beside_no_console():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--console"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -97,6 +100,7 @@ def test_programs_on_the_c_library_are_measured_beside_python_s():
     assert done.stdout.count(" x ") == 8
 
 
+@pytest.mark.slow
 def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--postgres"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -105,6 +109,7 @@ def test_messages_on_postgresql_are_measured_beside_a_plain_queue_there():
     assert done.stdout.count(" x ") == 12
 
 
+@pytest.mark.slow
 def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_held_open():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--shared", "--held", "0"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -113,6 +118,7 @@ def test_a_shared_queue_is_measured_beside_a_plain_one_and_with_a_unit_of_work_h
     assert done.stdout.count("two members") == 4
 
 
+@pytest.mark.slow
 def test_what_another_client_waits_is_measured_for_each_end_of_a_large_unit():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--large-units"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)

@@ -63,20 +63,13 @@ def jobs_of(spark):
     return spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
 
 
-@pytest.mark.parametrize("kib", [200, 900, 1800])
+@pytest.mark.parametrize(
+    "kib",
+    [900, *(pytest.param(kib, marks=pytest.mark.slow) for kib in (100, 200, 300, 500, 700, 1200, 1400, 1800, 2100))],
+)
 def test_a_full_disk_sets_nothing_aside_and_all_comes_once_when_there_is_room(
     qm, q_name, aside, here, spark, small_disk, kib
 ):
-    full_disks(qm, q_name, aside, here, spark, small_disk, kib)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kib", [100, 300, 500, 700, 1000, 1200, 1400, 1600, 1900, 2100])
-def test_full_disks_of_ten_sizes_set_nothing_aside(qm, q_name, aside, here, spark, small_disk, kib):
-    full_disks(qm, q_name, aside, here, spark, small_disk, kib)
-
-
-def full_disks(qm, q_name, aside, here, spark, small_disk, kib):
     count = 2000
     qm.put_many(q_name, [b"%06d " % n + os.urandom(1000) for n in range(count)])  # no compression helps
     where = small_disk(kib) / "table"

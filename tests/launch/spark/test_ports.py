@@ -178,6 +178,8 @@ KINDS = {
 }
 
 
+LONG = ("executors beside it", "by spark-submit", "an archive's maker")
+"""Kinds whose start takes longest."""
 KEPT = ("cold", "warm")
 """Kinds that more than one test looks at, each started once."""
 
@@ -218,7 +220,9 @@ def warm(kept):
     return kept("warm")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in LONG else kind for kind in KINDS]
+)
 def test_no_port_of_a_spark_process_takes_anything_from_a_stranger(kind, kept, place):
     with nullcontext(kept(kind)) if kind in KEPT else running(KINDS[kind], place) as spark:
         _is_closed(spark)
