@@ -8,25 +8,7 @@ import pytest
 
 from tests.mqi.mqi_program import Program
 from trigmon.mqi import ibmmqc
-from trigmon.mqi.structures import (
-    MQCBD,
-    MQCD,
-    MQCMHO,
-    MQCNO,
-    MQCTLO,
-    MQDMHO,
-    MQDMPO,
-    MQGMO,
-    MQIMPO,
-    MQMD,
-    MQOD,
-    MQPD,
-    MQPMO,
-    MQSD,
-    MQSMPO,
-    MQSRO,
-    MQSTS,
-)
+from trigmon.mqi import structures as s
 
 MOST_WAIT_MS = 5
 
@@ -39,7 +21,7 @@ class Mutations:
         self._queue = queue.encode()
 
     def structure(self, kind):
-        known = {"ObjectName": self._queue} if kind is MQOD else {}
+        known = {"ObjectName": self._queue} if kind is s.MQOD else {}
         raw = bytearray(kind.pack({"Version": self._chance.choice([1, kind.current_version]), **known}))
         for _ in range(self._chance.choice([0, 1, 1, 2, 8, 64])):
             at = self._chance.randrange(len(raw))
@@ -49,9 +31,9 @@ class Mutations:
         return bytes(raw)
 
     def get_options(self):
-        fields = MQGMO.unpack(self.structure(MQGMO))
+        fields = s.MQGMO.unpack(self.structure(s.MQGMO))
         fields["WaitInterval"] = min(fields["WaitInterval"], MOST_WAIT_MS) if fields["WaitInterval"] > 0 else 0
-        return MQGMO.pack(fields)
+        return s.MQGMO.pack(fields)
 
     def number(self):
         return self._chance.choice([0, 1, 2, 3, -1, 17, 0x8000, 0x10000, 2**31 - 1, -(2**31), 2**40])
@@ -63,27 +45,27 @@ class Mutations:
 def calls(mutate, hconn, hobj, hmsg):
     """Yields each function with arguments."""
     of, number, data = mutate.structure, mutate.number, mutate.data
-    yield "MQOPEN", (hconn, of(MQOD), number())
-    yield "MQPUT", (hconn, hobj, of(MQMD), of(MQPMO), data())
-    yield "MQPUT1", (hconn, of(MQOD), of(MQMD), of(MQPMO), data())
-    yield "MQGET", (hconn, hobj, of(MQMD), mutate.get_options(), number())
+    yield "MQOPEN", (hconn, of(s.MQOD), number())
+    yield "MQPUT", (hconn, hobj, of(s.MQMD), of(s.MQPMO), data())
+    yield "MQPUT1", (hconn, of(s.MQOD), of(s.MQMD), of(s.MQPMO), data())
+    yield "MQGET", (hconn, hobj, of(s.MQMD), mutate.get_options(), number())
     yield "MQINQ", (hconn, hobj, [number(), 3, number()], [], number(), 1, 100)
     yield "MQSET", (hconn, hobj, [number(), 24], [number()], data())
-    yield "MQSUB", (hconn, of(MQSD), number())
-    yield "MQSUBRQ", (hconn, number(), number(), of(MQSRO))
-    yield "MQSTAT", (hconn, number(), of(MQSTS))
-    yield "MQCB", (hconn, number(), of(MQCBD), number(), of(MQMD), mutate.get_options())
-    yield "MQCTL", (hconn, 77, of(MQCTLO))
-    yield "MQCRTMH", (hconn, of(MQCMHO))
-    yield "MQSETMP", (hconn, hmsg, of(MQSMPO), data(), of(MQPD), number(), data(), number())
-    yield "MQINQMP", (hconn, hmsg, of(MQIMPO), data() + b"%", of(MQPD), number(), number())
-    yield "MQDLTMP", (hconn, hmsg, of(MQDMPO), data())
-    yield "MQDLTMH", (hconn, number(), of(MQDMHO))
+    yield "MQSUB", (hconn, of(s.MQSD), number())
+    yield "MQSUBRQ", (hconn, number(), number(), of(s.MQSRO))
+    yield "MQSTAT", (hconn, number(), of(s.MQSTS))
+    yield "MQCB", (hconn, number(), of(s.MQCBD), number(), of(s.MQMD), mutate.get_options())
+    yield "MQCTL", (hconn, 77, of(s.MQCTLO))
+    yield "MQCRTMH", (hconn, of(s.MQCMHO))
+    yield "MQSETMP", (hconn, hmsg, of(s.MQSMPO), data(), of(s.MQPD), number(), data(), number())
+    yield "MQINQMP", (hconn, hmsg, of(s.MQIMPO), data() + b"%", of(s.MQPD), number(), number())
+    yield "MQDLTMP", (hconn, hmsg, of(s.MQDMPO), data())
+    yield "MQDLTMH", (hconn, number(), of(s.MQDMHO))
     yield "MQCMIT", (hconn,)
     yield "MQBACK", (number(),)
     yield "MQCLOSE", (hconn, number(), number())
-    yield "MQCONNX", (b"QM1", of(MQCNO), None, None, None, None)
-    yield "MQCONNX", (data(), of(MQCNO), of(MQCD), data(), None, None)
+    yield "MQCONNX", (b"QM1", of(s.MQCNO), None, None, None, None)
+    yield "MQCONNX", (data(), of(s.MQCNO), of(s.MQCD), data(), None, None)
 
 
 def play(seed, queue):
