@@ -12,7 +12,7 @@ import pytest
 from tests.postgres import STANDBY, Server, place, shared
 from tests.waiting import until
 from tests.worlds import World
-from trigmon.mq.calls import Get, Put
+from trigmon.mq.calls import Display, Get, Put
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.qmgr.clock import VirtualClock
@@ -61,13 +61,28 @@ def lasting(name: str = Q) -> Put:
 
 
 class TestItsStart:
-    @pytest.mark.parametrize(("step", "remedy"), [(1, "install a later one"), (-1, "empty its queues .* empty schema")])
-    def test_another_version_is_refused_with_a_remedy(self, world, tmp_path, step, remedy):
-        version = OWN.version + step
+    @pytest.mark.parametrize(
+        ("version", "remedy"),
+        [(OWN.version + 1, "install a later one"), (OWN.released - 1, "empty its queues .* empty schema")],
+    )
+    def test_another_version_is_refused_with_a_remedy(self, world, tmp_path, version, remedy):
         sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(version))
         with pytest.raises(UnsupportedVersion, match=f"has version {version}.* knows {OWN.version}: {remedy}"):
             connect(place(tmp_path))
         sql(place(tmp_path), "UPDATE meta SET value = %s WHERE key = 'schema_version'", str(OWN.version))
+
+    def test_a_schema_of_a_released_version_is_brought_to_this_one_by_who_takes_it_over(self, tmp_path):
+        set_version = "UPDATE meta SET value = %s WHERE key = 'schema_version'"
+        world = World("postgres", tmp_path)
+        world.define("KEPT")
+        world.qm.stop()
+        sql(place(tmp_path), set_version, str(OWN.released))
+        connect(place(tmp_path)).close()
+        assert sql(place(tmp_path), "SELECT value FROM meta WHERE key = 'schema_version'") == [(str(OWN.released),)]
+        world = World("postgres", tmp_path)
+        assert [row["name"] for row in world.did(Display(object_type="QLOCAL", name="KEPT")).rows] == ["KEPT"]
+        assert sql(place(tmp_path), "SELECT value FROM meta WHERE key = 'schema_version'") == [(str(OWN.version),)]
+        world.end()
 
     def test_two_that_start_at_once_make_one_schema(self):
         where = Place(shared().dsn, "made_at_once", accept_loss=True)

@@ -7,13 +7,15 @@ import pytest
 
 from tests.worlds import World
 from trigmon.store.port import UnsupportedVersion
-from trigmon.store.sqlite.connection import SCHEMA_VERSION
+from trigmon.store.sqlite.connection import RELEASED_VERSION, SCHEMA_VERSION
 
 
-@pytest.mark.parametrize(("step", "remedy"), [(1, "install a later one"), (-1, "empty its queues .* empty directory")])
-def test_another_version_is_refused_with_a_remedy(tmp_path, step, remedy):
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(SCHEMA_VERSION + 1, "install a later one"), (RELEASED_VERSION - 1, "empty its queues .* empty directory")],
+)
+def test_another_version_is_refused_with_a_remedy(tmp_path, version, remedy):
     World("sqlite", tmp_path).qm.stop()
-    version = SCHEMA_VERSION + step
     db = apsw.Connection(str(tmp_path / "qm.db"))
     db.execute(f"PRAGMA user_version = {version}")
     db.close()

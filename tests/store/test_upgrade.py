@@ -11,6 +11,7 @@ from tests.store.test_store_repair import killed
 from tests.worlds import World
 from trigmon.journal import entries
 from trigmon.mq.calls import Display
+from trigmon.mq.enums import ObjectType
 from trigmon.store.port import StoreBroken, UnsupportedVersion
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.restoration import restore
@@ -43,6 +44,29 @@ def test_all_of_it_is_there(released):
     assert [held.consumer for held in world.store.standing.reservations.values()] == ["JOB"]
     world.end()
     assert list(check_directory(released / "qm.db")) == []
+
+
+KINDS = {
+    9: {
+        *("QLOCAL", "QALIAS", "QREMOTE", "QMODEL", "PROCESS", "QMGR"),
+        *("NAMELIST", "SCHEDULE", "WATCH", "AUTHREC"),
+    }
+}
+"""By version of the schema the kinds of object that its rows may have."""
+
+
+def test_a_new_kind_of_object_raises_the_version():
+    assert {kind.name for kind in ObjectType} == KINDS[connection.SCHEMA_VERSION]
+
+
+def test_a_trigmon_that_does_not_know_every_kind_in_a_store_refuses_it(released, monkeypatch):
+    assert version_of(released)[0] == connection.RELEASED_VERSION
+    world = World("sqlite", released)
+    assert world.did(Display(object_type="NAMELIST", name="*")).rows
+    world.end()
+    monkeypatch.setattr(connection, "SCHEMA_VERSION", connection.RELEASED_VERSION)
+    with pytest.raises(UnsupportedVersion, match="has schema 9; this trigmon knows 8: install a later one"):
+        World("sqlite", released)
 
 
 NEXT = connection.SCHEMA_VERSION + 1

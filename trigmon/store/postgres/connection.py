@@ -11,7 +11,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from trigmon.store.port import MayLose, StoreBroken, Unfit, Unreachable
-from trigmon.store.postgres.schemas import GROUP, OWN, Schema, create_schema
+from trigmon.store.postgres.schemas import GROUP, OWN, Schema, create_schema, upgrade
 
 LOWEST_SERVER = 150000
 LEASE_MS = 5000
@@ -89,6 +89,17 @@ def connect(place: Place, schema: Schema = OWN) -> psycopg.Connection[Any]:
         _prepare(connection, place, "group" if schema is GROUP else "store")
         create_schema(connection, place.schema, schema, str(place))
     return connection
+
+
+def bring_up(connection: psycopg.Connection[Any], place: Place) -> None:
+    """Brings a schema to this version, for the process that serves its queue manager.
+
+    Raises Unreachable, StoreBroken.
+    """
+    try:
+        upgrade(connection, place.schema, OWN)
+    except psycopg.Error as error:
+        raise translated(error, str(place)) from error
 
 
 @contextmanager

@@ -1,10 +1,10 @@
--- Version 2 of a queue manager's own schema. Its tables, and the table message, have the same rows as in SQLite. The
+-- Version 3 of a queue manager's own schema. Its tables, and the table message, have the same rows as in SQLite. The
 -- session's search path names this schema.
 
 CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text);
 
 CREATE TABLE object (
-    kind text COLLATE "C" NOT NULL,   -- QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS, QMGR
+    kind text COLLATE "C" NOT NULL,   -- the name of an ObjectType; a new kind raises the version
     name text COLLATE "C" NOT NULL,
     definition text NOT NULL,         -- JSON by long attribute names; what is not there is MQ's default
     PRIMARY KEY (kind, name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import psycopg
@@ -15,7 +17,8 @@ class Schema(NamedTuple):
     """A kind of schema: the files that create it, in order, and the key of its version in the table ``meta``.
 
     ``version``: the one that the files create; a change of a stored table raises it (docs/contributing/recipes.md).
-    ``data``: the tables with data of a queue manager or group.
+    ``data``: the tables with data of a queue manager or group. ``released``: the first version that is upgraded, and
+    ``upgrades`` by version the statements that make the next one of it; a released one never changes.
     """
 
     what: str
@@ -23,14 +26,17 @@ class Schema(NamedTuple):
     version: int
     files: tuple[str, ...]
     data: tuple[str, ...]
+    released: int = 2
+    upgrades: Mapping[int, tuple[str, ...]] = MappingProxyType({})
 
 
 OWN = Schema(
     "a queue manager",
     "schema_version",
-    2,
+    3,
     ("schema.sql", "member.sql", "message.sql"),
     ("message", "queue", "object", "outcome", "run", "held", "serving", "cause", "pause", "reservation"),
+    upgrades={2: ()},  # objects of kinds that version 2 does not know: namelists
 )
 GROUP = Schema(
     "a queue-sharing group",
@@ -56,7 +62,8 @@ def version_of(connection: psycopg.Connection[Any], name: str, schema: Schema) -
 def create_schema(connection: psycopg.Connection[Any], name: str, schema: Schema, where: str) -> None:
     """Creates the schema if it is empty. Processes that start at once do so one after the other.
 
-    ``where`` is the place, for error texts. Raises UnsupportedVersion for another version, StoreBroken.
+    One of a released version is left as it is; :func:`upgrade` brings it to this one. ``where`` is the place, for error
+    texts. Raises UnsupportedVersion for another version, StoreBroken.
     """
     version = version_of(connection, name, schema)
     if version == 0:
@@ -67,11 +74,23 @@ def create_schema(connection: psycopg.Connection[Any], name: str, schema: Schema
         raise UnsupportedVersion(
             f"{where} has version {version}; this trigmon knows {schema.version}: install a later one"
         )
-    if version < schema.version:
+    if version < schema.released:
         raise UnsupportedVersion(
             f"{where} has version {version}, from before the first release; this trigmon knows {schema.version}:"
             " empty its queues with the trigmon that wrote it, then name an empty schema"
         )
+
+
+def upgrade(connection: psycopg.Connection[Any], name: str, schema: Schema) -> None:
+    """Brings a schema of a released version to this one, in one transaction; for the process that serves it alone."""
+    found = version_of(connection, name, schema)
+    if found == schema.version:
+        return
+    with connection.transaction():
+        for version in range(found, schema.version):
+            for statement in schema.upgrades[version]:
+                connection.execute(statement.encode())
+        connection.execute("UPDATE meta SET value = %s WHERE key = %s", (str(schema.version), schema.key))
 
 
 def _create(connection: psycopg.Connection[Any], name: str, schema: Schema) -> int:

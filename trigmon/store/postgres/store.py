@@ -17,7 +17,7 @@ from trigmon.store.base import durability_of
 from trigmon.store.port import StoreBroken
 from trigmon.store.postgres import lease
 from trigmon.store.postgres.chunk_reader import ChunkReader
-from trigmon.store.postgres.connection import Place, connect
+from trigmon.store.postgres.connection import Place, bring_up, connect
 from trigmon.store.postgres.pipeline import Failed, Link, Row
 from trigmon.store.postgres.turn import Rows, Turn
 from trigmon.store.sql import statements as sql
@@ -61,6 +61,7 @@ class PostgresStore(RowStore):
         epoch = lease.take(self._connection, q_mgr_name, self._place.lease_ms)
         if epoch is None:
             return False
+        bring_up(self._connection, self._place)
         self._who = q_mgr_name, epoch
         self._beaten_s = before_s
         self._turn = Turn(Link(self._connection), (("BEGIN", ()), (lease.FENCE, self._who)), (lease.CHECK, self._who))

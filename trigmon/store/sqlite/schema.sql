@@ -1,9 +1,9 @@
--- Version 8. A row's ``sum`` is the CRC-32 of its values, and NULL in rows written by earlier versions.
+-- Version 9. A row's ``sum`` is the CRC-32 of its values, and NULL in rows written by earlier versions.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value, sum INTEGER) WITHOUT ROWID;
 
 CREATE TABLE object (
-    kind TEXT NOT NULL,           -- QLOCAL, QALIAS, QREMOTE, QMODEL, PROCESS, QMGR
+    kind TEXT NOT NULL,           -- the name of an ObjectType; a new kind raises the version
     name TEXT NOT NULL,
     definition TEXT NOT NULL,     -- JSON by long attribute names; what is not there is MQ's default
     sum INTEGER,
