@@ -7,7 +7,9 @@ import base64
 import pytest
 
 from trigmon.console.rest import json_command, mqsc_action, rest_request
+from trigmon.console.rest.login_sessions import LASTS_S, MOST_OF_A_USER, LoginSessions
 from trigmon.console.rest.rest_request import RestError, Target
+from trigmon.console.rest.user_properties import LONGEST_ANSWER, read_properties, shown
 from trigmon.mq.calls import Define
 from trigmon.mq.descriptors import MessageDescriptor
 
@@ -19,6 +21,7 @@ def test_a_path_names_version_queue_manager_and_queue():
         3, "QM1", "Q", "messagelist"
     )
     assert rest_request.target("/ibmmq/rest/v1/admin/action/qmgr/QM1/mqsc") == Target(1, "QM1", "", "mqsc")
+    assert rest_request.target("/ibmmq/rest/v3/login") == Target(3, "", "", "login")
 
 
 @pytest.mark.parametrize(
@@ -69,13 +72,108 @@ def test_headers_are_options_of_the_put(version: int, headers, words):
         (3, "ibm-mq-md-priority", "10"),
         (2, "ibm-mq-md-replyto", "a b"),
         (2, "ibm-mq-md-nonsense", "1"),
-        (3, "ibm-mq-usr", "a;1;integer"),
+        (2, "ibm-mq-usr", "a;1;integer"),
     ],
 )
 def test_a_wrong_header_is_400_and_named(version: int, header: str, value: str):
     with pytest.raises(RestError, match=header) as refused:
         rest_request.put_words(version, {header: value})
     assert refused.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ("", {}),
+        ("count;5;integer", {"usr.count": ("i4", "5")}),
+        (
+            r'a;-7;i2 , b ; "x; y, \"z\" caf\u00e9" ; string,c;TRUE;boolean',
+            {"usr.a": ("i2", "-7"), "usr.b": ("", 'x; y, "z" café'), "usr.c": ("boolean", "1")},
+        ),
+        ("d; plain text ;string, e;1.5;double", {"usr.d": ("", "plain text"), "usr.e": ("r8", "1.5")}),
+        ("caf;café;string".encode().decode("latin-1"), {"usr.caf": ("", "café")}),
+    ],
+)
+def test_user_properties_have_names_values_and_types(header: str, found):
+    assert read_properties([header]) == found
+    assert read_properties([shown(found)]) == found
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("a", "a;1", "a;1;number", "1a;1;integer", "a.b;1;integer", "a;x;integer", "a;300;byte"),
+        *("a;1;integer,a;2;integer", "a;nan;double", "a;maybe;boolean", 'a;"1";integer', 'a;"x;string'),
+        *(r'a;"\u0000";string', "a;\xff;string", r'a;"\ud800";string', "a;1;integer;"),
+        *("a;" + " " * 60_000, "a;" + '"' * 60_001 + ";string"),
+    ],
+)
+def test_user_properties_that_are_none_are_400(header: str):
+    with pytest.raises(RestError, match="ibm-mq-usr") as refused:
+        read_properties([header])
+    assert refused.value.status == 400
+
+
+def test_user_properties_of_other_programs_end_no_line_and_are_not_cut():
+    found = {"usr.a": ("", "x\r\ny: z"), "mcd.Msd": ("", "jms_text"), "usr.b": ("i4", "no number")}
+    assert shown(found) == r'a;"x\r\ny: z";string, b;"no number";string'
+    with pytest.raises(RestError) as refused:
+        shown({"usr.a": ("", "x" * LONGEST_ANSWER)})
+    assert refused.value.status == 501
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS"])
+def test_a_method_that_a_resource_has_not_is_405_and_those_it_has_are_named(method: str):
+    for kind, allowed in rest_request.METHODS.items():
+        with pytest.raises(RestError) as refused:
+            rest_request.check_method(method, kind)
+        assert (refused.value.status, refused.value.headers) == (405, {"Allow": ", ".join(allowed)})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("", "[]", "1", '{"username": "a"}', '{"username": 1, "password": "x"}', '{"username": "", "password": "x"}'),
+        *(r'{"username": "a", "password": "\ud800"}', "[" * 3000),
+    ],
+)
+def test_a_login_without_user_and_password_is_400(body: str):
+    with pytest.raises(RestError) as refused:
+        rest_request.credentials(body)
+    assert refused.value.status == 400
+    assert rest_request.credentials('{"username": "a", "password": "b:c"}') == ("a", "b:c")
+
+
+def test_a_token_stands_for_its_user_until_it_ends():
+    logins = LoginSessions()
+    token = logins.begin("alice", "sécret", 100.0)
+    assert logins.account(token, 100.0 + LASTS_S - 1) == ("alice", "sécret")
+    for other in ("", token[:-1], token + "x", "\udcff"):
+        assert logins.account(other, 100.0) is None
+    assert logins.account(token, 100.0 + LASTS_S) is None
+    ended = logins.begin("alice", "", 100.0)
+    assert logins.account(ended, 100.0) == ("alice", "")
+    logins.end(ended)
+    assert logins.account(ended, 100.0) is None
+    assert LoginSessions().cookie != logins.cookie
+
+
+def test_a_user_who_logs_in_again_and_again_ends_no_session_but_the_own_oldest():
+    logins = LoginSessions()
+    bobs = logins.begin("bob", "b", 0.0)
+    tokens = [logins.begin("alice", f"a{number}", 1.0) for number in range(MOST_OF_A_USER + 3)]
+    assert logins.account(bobs, 1.0) == ("bob", "b")
+    assert [logins.account(token, 1.0) for token in tokens[:3]] == [None] * 3
+    assert all(logins.account(token, 1.0) for token in tokens[3:])
+
+
+def test_the_memory_of_the_sessions_tells_no_password_and_no_token():
+    logins = LoginSessions()
+    token = logins.begin("alice", "the password", 0.0)
+    kept = repr(vars(logins))
+    assert "alice" in kept
+    assert "the password" not in kept
+    assert token not in kept
 
 
 @pytest.mark.parametrize(

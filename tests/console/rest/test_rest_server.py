@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -17,8 +18,10 @@ import pytest
 from tests.daemons import define
 from tests.tls.authorities import Site
 from tests.waiting import until
+from trigmon.console.web.web_connections import MOST_STRANGERS
 from trigmon.mq.calls import DisplayConnections, SetAuthority
 from trigmon.mq.replies import Listing
+from trigmon.mq.rfh2 import without_typed_properties
 from trigmon.mq.rights import SELF, record_name
 from trigmon.tls.accounts import Account
 from trigmon.tls.passwords import hashed
@@ -41,8 +44,9 @@ class Rest:
 
     def ask(self, method: str, path: str, body: str | bytes | None = None, *, user: str = "alice", **headers: str):
         secret = base64.b64encode(f"{user}:secret of {user}".encode()).decode()
+        proof = {"Authorization": f"Basic {secret}"} if user else {}
         link = http.client.HTTPSConnection("localhost", self.port, context=self.context, timeout=60)
-        sent = {"Authorization": f"Basic {secret}"} | headers
+        sent = proof | headers
         data = body.encode() if isinstance(body, str) else body
         link.request(method, f"/ibmmq/rest{path}", data, sent)
         answer = link.getresponse()
@@ -70,7 +74,7 @@ def one(site: Site, tmp_path_factory):
     with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
         made = make(settings=site.settings, with_monitor=True)
         with made.connect() as qm:
-            for name in ("R.ONE", "R.TWO", "R.ALICE", "R/%.ODD"):
+            for name in ("R.ONE", "R.TWO", "R.TOKEN", "R.ALICE", "R/%.ODD"):
                 define(qm, name)
             for profile, rights in (("**", ["put", "get", "browse"]), ("R.SHOWN.**", ["dsp", "inq"])):
                 qm.call(SetAuthority(name=str(record_name("queue", profile, "user", "alice")), add=rights))
@@ -139,6 +143,103 @@ def test_a_message_is_chosen_by_its_id_and_waited_for(rest: Rest):
     assert rest.ask("DELETE", queue("R.TWO", 3) + f"?correlationId=ID:{corr}", **CSRF)[2] == "mine"
     rest.ask("POST", queue("R%2F%25.ODD", 1), "odd", **TEXT)
     assert rest.ask("DELETE", queue("R%2F%25.ODD", 1), **CSRF)[2] == "odd"
+
+
+def test_user_properties_go_before_the_text_and_come_back(rest: Rest, one):
+    with one.connect() as qm:
+        define(qm, "R.PROPERTIES")
+    headers = TEXT | {"ibm-mq-usr": r'count;5;integer, place;"a \"b\", c";string, done;TRUE;boolean'}
+    assert rest.ask("POST", queue("R.PROPERTIES", 3), "café", **headers)[0] == 201
+    with one.connect() as qm, qm.open("R.PROPERTIES", "browse") as opened:
+        message = opened.get(browse_first=True)
+    of, data, properties = without_typed_properties(message.descriptor, message.data)
+    assert (of.format, data.decode()) == ("MQSTR", "café")
+    assert properties == {
+        "mcd.Msd": ("", "jms_text"),
+        "usr.count": ("i4", "5"),
+        "usr.place": ("", 'a "b", c'),
+        "usr.done": ("boolean", "1"),
+    }
+    listed = json.loads(rest.ask("GET", queue("R.PROPERTIES", what="messagelist"))[2])
+    assert [each["format"] for each in listed["messages"]] == ["MQSTR"]
+    seen = rest.ask("GET", queue("R.PROPERTIES"))
+    assert (seen[0], seen[2], seen[1]["ibm-mq-usr"]) == (200, "café", None)
+    seen = rest.ask("DELETE", queue("R.PROPERTIES", 3), **CSRF)
+    assert (seen[0], seen[2], seen[1]["ibm-mq-usr"]) == (200, "café", headers["ibm-mq-usr"])
+    assert rest.ask("POST", queue("R.PROPERTIES", 2), "x", **headers)[0] == 400
+    assert rest.ask("POST", queue("R.PROPERTIES", 3), "x", **TEXT | {"ibm-mq-usr": "a;b"})[0] == 400
+
+
+LOGIN = {"Content-Type": "application/json"}
+
+
+def login(rest: Rest, name: str = "alice", secret: str = "") -> tuple[int, str]:
+    """The status of a login, and the cookie."""
+    body = json.dumps({"username": name, "password": secret or f"secret of {name}"})
+    status, found, _ = rest.ask("POST", "/v3/login", body, user="", **LOGIN)
+    return status, found["Set-Cookie"] or ""
+
+
+def test_a_token_proves_its_user_until_the_user_logs_out(rest: Rest):
+    status, cookie = login(rest)
+    assert status == 204
+    assert cookie.startswith("LtpaToken2")
+    attributes = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert attributes == {"httponly", "path=/", "samesite=strict", "secure"}
+    token = {"Cookie": cookie.split(";")[0]}
+    assert json.loads(rest.ask("GET", "/v3/login", user="", **token)[2]) == {
+        "user": [{"name": "alice", "role": ["MQWebUser"], "authenticationMechanism": "form"}]
+    }
+    assert rest.ask("POST", queue("R.TOKEN"), "by token", user="", **TEXT | token)[0] == 201
+    assert rest.ask("DELETE", queue("R.TOKEN"), user="", **token)[0] == 403  # a cookie alone changes nothing
+    assert rest.ask("DELETE", queue("R.TOKEN"), user="", **CSRF | token)[2] == "by token"
+    assert rest.ask("POST", queue("R.ALICE"), "x", user="bob", **TEXT | token)[0] == 403  # Authorization counts first
+    status, found, _ = rest.ask("DELETE", "/v3/login", user="", **CSRF | token)
+    assert (status, "Max-Age=0" in found["Set-Cookie"]) == (204, True)
+    for method, path in (("GET", "/v3/login"), ("DELETE", "/v3/login"), ("GET", queue("R.TOKEN"))):
+        assert rest.ask(method, path, user="", **CSRF | token)[0] == 401
+
+
+def test_a_login_with_a_wrong_password_begins_no_session(rest: Rest):
+    assert login(rest, "alice", "wrong") == (401, "")
+    assert rest.ask("POST", "/v3/login", "{}", user="", **TEXT)[0] == 415
+    assert rest.ask("POST", "/v3/login", "{}", user="", **LOGIN)[0] == 400
+    assert rest.ask("POST", "/v3/login", " " * 5000, user="", **LOGIN)[0] == 413
+    assert rest.ask("GET", "/v3/login", user="", Cookie="LtpaToken2=x")[0] == 401
+    way = json.loads(rest.ask("GET", "/v1/login")[2])["user"][0]
+    assert (way["name"], way["authenticationMechanism"]) == ("alice", "basic")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "PATCH"])
+def test_other_methods_are_405_with_those_that_are_there(rest: Rest, method: str):
+    status, found, body = rest.ask(method, queue("R.ONE"), **CSRF)
+    assert (status, found["Allow"]) == (405, "GET, HEAD, POST, DELETE")
+    assert json.loads(body)["error"][0]["type"] == "rest"
+    assert rest.ask(method, "/v3/nowhere", **CSRF)[0] == 404
+
+
+def test_connections_that_never_end_their_handshake_keep_nobody_out_and_are_cut(rest: Rest):
+    held = []
+    for number in range(MOST_STRANGERS + 100):
+        held.append(socket.create_connection(("127.0.0.1", rest.port), timeout=60))
+        if number % 50 == 0:
+            held[-1].sendall(b"\x16\x03\x01")  # the begin of a handshake
+            assert rest.ask("GET", queue("R.ONE"))[0] == 204
+    until(lambda: sum(map(is_cut, held)) >= 100)  # there are at most so many places
+    for link in held:
+        until(lambda link=link: is_cut(link))
+        link.close()
+    assert rest.ask("GET", queue("R.ONE"))[0] == 204
+
+
+def is_cut(link: socket.socket) -> bool:
+    """Says whether the other end has closed the connection."""
+    try:
+        return link.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
 
 
 def of_alice(one) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -16,8 +17,10 @@ from starlette.routing import Route
 from trigmon.client.connection import Connection
 from trigmon.console.error_text import sentence
 from trigmon.console.rest import mqsc_action, rest_messages, rest_request
+from trigmon.console.rest.login_sessions import LoginSessions
 from trigmon.console.rest.rest_request import RestError, Target
 from trigmon.console.rest.user_connections import UserConnections
+from trigmon.console.rest.user_properties import read_properties
 from trigmon.console.web.web_connections import KNOWN
 from trigmon.mq.errors import MQError, NotAuthorized
 
@@ -28,7 +31,10 @@ BODY_S = 30.0
 """A body has so long to come to its end."""
 LARGEST_BODY = 4 << 20
 """Bytes: MAXMSGL as it is by default."""
-_METHODS = ["GET", "POST", "DELETE"]
+LARGEST_LOGIN = 4096
+"""Bytes of a body with user and password."""
+_METHODS = ["GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"]
+"""Those that a resource has not are answered by the application."""
 
 
 class Gateway:
@@ -39,13 +45,32 @@ class Gateway:
 
     def __init__(self, address: str, q_mgr_name: str) -> None:
         self.q_mgr_name = q_mgr_name
+        self.logins = LoginSessions()
         self._users = UserConnections(address)
         self._calls = ThreadPoolExecutor(CALLS, "trigmon-rest")
         self._passwords = ThreadPoolExecutor(PASSWORDS, "trigmon-rest-password")
 
     async def let_in(self, request: Request) -> tuple[str, str]:
         """Returns the user and the password of a request, which were right. Raises RestError."""
-        user, password = rest_request.account(request.headers)
+        token = self.token(request)
+        if not token:
+            return await self.prove(request, *rest_request.account(request.headers))
+        account = self.logins.account(token, time.monotonic())
+        if account is None:
+            raise rest_request.not_authenticated("The token is not known here, or has ended")
+        try:
+            return await self.prove(request, *account)
+        except RestError as error:
+            if error.status == 401:
+                self.logins.end(token)
+            raise
+
+    def token(self, request: Request) -> str:
+        """Returns the token of a request, blank without one; the header Authorization counts before it."""
+        return "" if "authorization" in request.headers else request.cookies.get(self.logins.cookie, "")
+
+    async def prove(self, request: Request, user: str, password: str) -> tuple[str, str]:
+        """Returns them when they were right. Raises RestError."""
         if not self._users.is_known(user, password):
             loop = asyncio.get_running_loop()
             try:
@@ -91,8 +116,7 @@ def rest_app(address: str, q_mgr_name: str) -> Starlette:
         try:
             answered = await _answered(request, gateway)
         except RestError as error:
-            headers = {"WWW-Authenticate": 'Basic realm="trigmon"'} if error.status == 401 else {}
-            answered = JSONResponse(error.body(), error.status, headers)
+            answered = JSONResponse(error.body(), error.status, error.headers)
         answered.headers.update({"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
         return answered
 
@@ -102,8 +126,9 @@ def rest_app(address: str, q_mgr_name: str) -> Starlette:
 async def _answered(request: Request, gateway: Gateway) -> Response:
     """Answers a request; its body is read when its user is known. Raises RestError."""
     target = rest_request.target(request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0])
-    if request.method not in (allowed := rest_request.METHODS[target.kind]):
-        raise RestError(405, f"{request.method} is no method of this resource", f"Send {' or '.join(allowed)}")
+    rest_request.check_method(request.method, target.kind)
+    if target.kind == "login":
+        return await _login(request, gateway)
     if request.method not in ("GET", "HEAD"):
         rest_request.check_change(request.headers)
     user, password = await gateway.let_in(request)
@@ -111,6 +136,30 @@ async def _answered(request: Request, gateway: Gateway) -> Response:
         action = f"It is {gateway.q_mgr_name}"
         raise RestError(404, f"The queue manager {target.q_mgr_name} is not served here", action)
     return await gateway.done(user, password, await _work(request, target))
+
+
+async def _login(request: Request, gateway: Gateway) -> Response:
+    """Begins the session of a user, tells whose it is, or ends it. Raises RestError."""
+    is_safe = request.url.scheme == "https"
+    if request.method == "POST":
+        # No form of another site has this type, so the header against them is not asked for, as in MQ.
+        rest_request.check_json(request.headers)
+        user, password = rest_request.credentials(await _body(request, LARGEST_LOGIN))
+        await gateway.prove(request, user, password)
+        token = gateway.logins.begin(user, password, time.monotonic())
+        begun = Response(status_code=204)
+        begun.set_cookie(gateway.logins.cookie, token, path="/", secure=is_safe, httponly=True, samesite="strict")
+        return begun
+    if request.method == "DELETE":
+        rest_request.check_change(request.headers)
+        await gateway.let_in(request)
+        gateway.logins.end(gateway.token(request))
+        ended = Response(status_code=204)
+        ended.delete_cookie(gateway.logins.cookie, path="/", secure=is_safe, httponly=True, samesite="strict")
+        return ended
+    user, _ = await gateway.let_in(request)
+    way = "form" if gateway.token(request) else "basic"
+    return JSONResponse({"user": [{"name": user, "role": ["MQWebUser"], "authenticationMechanism": way}]})
 
 
 async def _work(request: Request, target: Target) -> Callable[[Connection], Response]:
@@ -122,10 +171,11 @@ async def _work(request: Request, target: Target) -> Callable[[Connection], Resp
     if request.method == "POST":
         rest_request.check_type(request.headers)
         words = rest_request.put_words(target.version, request.headers)
+        properties = read_properties(request.headers.getlist(rest_request.USER_PROPERTIES))
         text = await _body(request)
 
         def put(qm: Connection) -> Response:
-            msg_id = rest_messages.put(qm, target.q_name, text, words)
+            msg_id = rest_messages.put(qm, target.q_name, text, words, properties)
             return Response(status_code=201, headers=_headers(target, {"messageId": msg_id}))
 
         return put
@@ -142,8 +192,11 @@ async def _work(request: Request, target: Target) -> Callable[[Connection], Resp
         found = rest_messages.first(qm, target.q_name, match, wait_ms, takes=request.method == "DELETE")
         if found is None:
             return Response(status_code=204)
-        message, text = found
-        return PlainTextResponse(text, headers=rest_request.described(target.version, message.descriptor))
+        message, text, properties = found
+        headers = rest_request.described(target.version, message.descriptor)
+        if properties and target.version == 3:
+            headers[rest_request.USER_PROPERTIES] = properties
+        return PlainTextResponse(text, headers=headers)
 
     return first
 

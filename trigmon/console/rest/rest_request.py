@@ -1,12 +1,13 @@
 """What a request of MQ's REST interface says, and the headers and errors of its answers.
 
-Source: the manual's pages of ``/messaging/qmgr/{qmgrName}/queue/{queueName}/message``, of ``.../messagelist`` and of
-``/admin/action/qmgr/{qmgrName}/mqsc``.
+Source: the manual's pages of ``/messaging/qmgr/{qmgrName}/queue/{queueName}/message``, of ``.../messagelist``, of
+``/admin/action/qmgr/{qmgrName}/mqsc`` and of ``/login``.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -19,11 +20,18 @@ from trigmon.mq.names import is_object_name
 
 _PATH = re.compile(r"/ibmmq/rest/v([123])/messaging/qmgr/([^/]+)/queue/([^/]+)/(message|messagelist)\Z")
 _ACTION_PATH = re.compile(r"/ibmmq/rest/v([123])/admin/action/qmgr/([^/]+)/mqsc\Z")
-METHODS = {"message": ("GET", "HEAD", "POST", "DELETE"), "messagelist": ("GET", "HEAD"), "mqsc": ("POST",)}
+_LOGIN_PATH = re.compile(r"/ibmmq/rest/v([123])/login\Z")
+METHODS = {
+    "message": ("GET", "HEAD", "POST", "DELETE"),
+    "messagelist": ("GET", "HEAD"),
+    "mqsc": ("POST",),
+    "login": ("GET", "HEAD", "POST", "DELETE"),
+}
 """The methods of each kind of resource."""
 _TYPES = ("text/plain", "text/html", "text/xml", "application/json", "application/xml")
 _PREFIX = "ibm-mq-md-"
 CSRF = "ibm-mq-rest-csrf-token"
+USER_PROPERTIES = "ibm-mq-usr"
 LONGEST_EXPIRY_MS = 99_999_999_900
 _STATUS_OF = {
     400: (2013, 2030, 2031, 2046, 2050),
@@ -36,7 +44,7 @@ _STATUS_OF = {
 
 
 class Target(NamedTuple):
-    """What a path names: a queue's message or its list, or MQSC commands; ``kind`` is one of METHODS."""
+    """What a path names: a queue's message or its list, MQSC commands, or the login; ``kind`` is one of METHODS."""
 
     version: int
     q_mgr_name: str
@@ -45,14 +53,26 @@ class Target(NamedTuple):
 
 
 class RestError(Exception):
-    """An answer that is an error: its status, MQ's number of the message where it is known, and the texts."""
+    """An answer that is an error: its status, MQ's number of the message where it is known, and the texts.
 
-    def __init__(self, status: int, text: str, action: str, number: str = "", reason: int = 0) -> None:
+    ``headers`` are those that the status asks for.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        action: str,
+        number: str = "",
+        reason: int = 0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(text)
         self.status = status
         self.action = action
         self.number = number
         self.reason = reason
+        self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
         """Returns the JSON object of the answer."""
@@ -74,6 +94,8 @@ def target(path: str) -> Target:
     """Returns what a path means, before its percent signs are read. Raises RestError."""
     if (action := _ACTION_PATH.match(path)) is not None:
         return Target(int(action[1]), unquote(action[2]), "", "mqsc")
+    if (login := _LOGIN_PATH.match(path)) is not None:
+        return Target(int(login[1]), "", "", "login")
     found = _PATH.match(path)
     if found is None:
         raise RestError(404, f"There is no resource {path}", "See the paths in trigmon's documentation")
@@ -94,13 +116,43 @@ def account(headers: Mapping[str, str]) -> tuple[str, str]:
 
 def not_authenticated(text: str) -> RestError:
     """Returns the answer for a client that has not proved its user."""
-    return RestError(401, text, "Give the user and the password of an account of trigmon tls user", "MQWB0104E")
+    action = "Give the user and the password of an account of trigmon tls user, or log in"
+    return RestError(401, text, action, "MQWB0104E", headers={"WWW-Authenticate": 'Basic realm="trigmon"'})
+
+
+def check_method(method: str, kind: str) -> None:
+    """Checks that a kind of resource has a method. Raises RestError."""
+    if method not in (allowed := METHODS[kind]):
+        action = f"Send {' or '.join(allowed)}"
+        headers = {"Allow": ", ".join(allowed)}
+        raise RestError(405, f"{method} is no method of this resource", action, headers=headers)
+
+
+def credentials(body: str) -> tuple[str, str]:
+    """Returns user and password of the body of a login. Raises RestError."""
+    try:
+        given: Any = json.loads(body)
+        user, password = given["username"], given["password"]
+        if not isinstance(user, str) or not isinstance(password, str) or not user:
+            raise ValueError(user)
+        f"{user}{password}".encode()
+    except (ValueError, RecursionError, KeyError, TypeError):
+        action = 'Send {"username": "NAME", "password": "PASSWORD"}'
+        raise RestError(400, "The body holds no username and password", action) from None
+    return user, password
 
 
 def check_change(headers: Mapping[str, str]) -> None:
     """Checks the header that no form of another site can send. Raises RestError."""
     if CSRF not in headers:
         raise RestError(403, f"The header {CSRF} is missing", "Send it, with any value")
+
+
+def check_json(headers: Mapping[str, str]) -> None:
+    """Checks that a body is JSON in UTF-8. Raises RestError."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise RestError(415, "The media type is not application/json", "Send it", "MQWB0306E")
+    check_type(headers)
 
 
 def check_type(headers: Mapping[str, str]) -> None:
@@ -118,8 +170,8 @@ def put_words(version: int, headers: Mapping[str, str]) -> dict[str, Any]:
     """Returns the options of the put that the headers ``ibm-mq-md-*`` mean. Raises RestError."""
     words: dict[str, Any] = {"persistence": "not_persistent"}
     for header, text in headers.items():
-        if header == "ibm-mq-usr":
-            raise RestError(400, "User properties (ibm-mq-usr) are not taken here", "Put them into the body")
+        if header == USER_PROPERTIES and version < 3:
+            raise _wrong(header, text)
         if not header.startswith(_PREFIX):
             continue
         name = header.removeprefix(_PREFIX)

@@ -13,6 +13,7 @@ from typing import cast
 import uvicorn
 
 from trigmon.console.rest.rest_app import rest_app
+from trigmon.console.rest.tls_handshakes import TlsServer
 from trigmon.console.web.web_connections import BrowserConnection, Places
 from trigmon.console.web.web_server import END_S, MOST_CONNECTIONS, Server
 
@@ -43,7 +44,7 @@ def serve(
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
-        server = Server(config)
+        server = Server(config) if certificate is None else TlsServer(config)
 
         def end() -> None:
             server.should_exit = True

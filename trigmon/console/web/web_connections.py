@@ -7,7 +7,7 @@ it is cut when many others come behind it, so nobody keeps the owner out.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -21,13 +21,20 @@ KNOWN = "trigmon.known"
 """The ASGI extension by which the application says that a connection has shown the cookie."""
 
 
+class Stranger(Protocol):
+    """A connection of which nothing is proved yet."""
+
+    def cut(self) -> None:
+        """Ends the connection at once."""
+
+
 class Places:
     """The places of connections that have not shown the cookie: where all are taken, the oldest ones are cut."""
 
     def __init__(self) -> None:
-        self._strangers: dict[BrowserConnection, float] = {}  # by when they came, the oldest first
+        self._strangers: dict[Stranger, float] = {}  # by when they came, the oldest first
 
-    def take(self, connection: BrowserConnection, now_s: float) -> None:
+    def take(self, connection: Stranger, now_s: float) -> None:
         """Gives a place to a connection that came now."""
         self._strangers[connection] = now_s
         while len(self._strangers) > MANY_STRANGERS:
@@ -37,7 +44,7 @@ class Places:
             self.leave(oldest)
             oldest.cut()
 
-    def leave(self, connection: BrowserConnection) -> None:
+    def leave(self, connection: Stranger) -> None:
         """Frees the place of a connection, which has ended or is the owner's."""
         self._strangers.pop(connection, None)
 
