@@ -97,6 +97,7 @@ USED_BY_FILE = {
     "tests/launch/spark/test_submit.py::test_a_failed_making": "process",
     "tests/launch/spark/test_submit.py::test_an_archive_is_made": "process",
     "tests/launch/spark/test_submit.py::test_the_program_finds": "process",
+    "tests/launch/spark/test_worker_forks.py": "process",
     "tests/launch/on_systemd.py": "systemd",
     "tests/launch/test_any_bytes.py::test_a_real_program": "process",
     "tests/launch/test_any_bytes.py::test_each_text_a_shell_would_obey": "process",

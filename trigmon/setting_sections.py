@@ -142,7 +142,6 @@ class ConnectSettings(Section):
     conf: list[Annotated[str, Field(pattern=r"^[^=\s]+=.*$")]]
     rss_limit: Bytes
     max_age_s: Annotated[int, Field(ge=0, le=999_999_999)]
-    workers_s: Annotated[int, Field(ge=0, le=999_999_999)]
     deadline_s: Seconds
 
 

@@ -14,12 +14,23 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks import arriving, first_row, large_units, mq_programs, on_shared, over_tls, put_stages, reserving
+from tests.benchmarks import (
+    arriving,
+    first_row,
+    full_year,
+    large_units,
+    mq_programs,
+    on_shared,
+    over_tls,
+    put_stages,
+    reserving,
+    spark_peers,
+)
 from tests.benchmarks.backing_up import BackingUp
 from tests.benchmarks.deciding import microseconds
 from tests.benchmarks.definitions import Definitions
 from tests.benchmarks.depths import Depths
-from tests.benchmarks.draining import NONE_AHEAD, draining
+from tests.benchmarks.draining import draining, ways
 from tests.benchmarks.heads import WAYS, Heads
 from tests.benchmarks.measuring import in_turns, told
 from tests.benchmarks.on_postgres import SkipLocked, TrigmonThere
@@ -55,6 +66,9 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true", help="only draining by Spark, which needs Java")
     parser.add_argument("--reserving", action="store_true", help="only the CPU of a row in a reservation, by stage")
     parser.add_argument("--first-row", action="store_true", help="only ways to start a Spark job, which need Java")
+    parser.add_argument("--spark-peers", action="store_true", help="--spark and --first-row in one run, with --picture")
+    parser.add_argument("--year", action="store_true", help="only the flights of a year, put and drained by Spark")
+    parser.add_argument("--until", default="2013-12-31", metavar="DAY", help="the last day with --year")
     parser.add_argument("--starts", action="store_true", help="only from a put to a program, and launches a second")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
@@ -95,20 +109,21 @@ def main() -> None:
 
 def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int) -> bool:
     """Whether one of those was asked for that are measured alone, and has been measured."""
-    clients = {
+    alone: dict[str, Callable[[], object]] = {
         "mqi": partial(mq_programs.measured, directory, rounds, 3_000 // scale),
         "tls": partial(over_tls.measured, directory, rounds, 1_000 // scale),
+        "spark": partial(spark, directory, rounds, 100_000 // scale),
+        "reserving": partial(reserving.measured, directory, rounds, 100_000 // scale),
+        "first_row": partial(first_row.measured, directory, rounds, archive=not options.quick),
+        "spark_peers": partial(
+            spark_peers.measured, directory, rounds, 100_000 // scale, options.picture, archive=not options.quick
+        ),
+        "year": partial(full_year.measured, directory, options.until),
     }
-    for name in filter(partial(getattr, options), clients):
-        clients[name]()
+    for name in filter(partial(getattr, options), alone):
+        alone[name]()
         return True
-    if options.spark:
-        spark(directory, rounds, 100_000 // scale)
-    elif options.reserving:
-        reserving.measured(directory, rounds, 100_000 // scale)
-    elif options.first_row:
-        first_row.measured(directory, rounds, archive=not options.quick)
-    elif options.postgres:
+    if options.postgres:
         postgres(directory, rounds, scale)
     elif options.large_units:
         large_units.measured(directory, 1_000_000 // scale)
@@ -130,14 +145,7 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
 
 def spark(directory: Path, rounds: int, count: int) -> None:
     with draining(directory, count) as it:
-        ways = {
-            "single gets and pyarrow": it.looped,
-            "trigmon.spark.drain": it.drained,
-            "in four batches": partial(it.drained, 4),
-            "in four batches, none ahead": partial(it.drained, 4, NONE_AHEAD),
-            "made-up rows": it.made_up,
-        }
-        figures = in_turns(rounds, ways, "rows/s")
+        figures = in_turns(rounds, ways(it), "rows/s")
     title = f"{count:,} messages of 1 KiB into Parquet"
     print(told(title, figures, against="single gets and pyarrow", note="us of daemon"), flush=True)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,17 @@ class Draining:
         took_ms = query.recentProgress[0]["durationMs"]["triggerExecution"]
         query.stop()
         return self._count / took_ms * 1e3, 0.0
+
+
+def ways(it: Draining) -> dict[str, Callable[[], tuple[float, float]]]:
+    """Returns the ways that are compared, by their names."""
+    return {
+        "single gets and pyarrow": it.looped,
+        "trigmon.spark.drain": it.drained,
+        "in four batches": partial(it.drained, 4),
+        "in four batches, none ahead": partial(it.drained, 4, NONE_AHEAD),
+        "made-up rows": it.made_up,
+    }
 
 
 @contextmanager

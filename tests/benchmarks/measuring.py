@@ -60,7 +60,9 @@ def told(title: str, figures: Mapping[str, Figures], *, against: str, note: str 
     lines = [title]
     basis = figures[against].median if against in figures else None
     for name, it in figures.items():
-        ratio = f"{it.median / basis:>8.2f} x" if basis else " " * 10
+        ratio = f"{it.median / basis:>8.{2 if it.median >= basis / 10 else 3}f} x" if basis else " " * 10
         beside = f"   {note} {statistics.median(it.notes):,.1f}" if note and any(it.notes) else ""
-        lines.append(f"  {name:<34}{it.median:>12,.1f} {it.unit:<10}{ratio}   ({it.spread}){beside}")
+        lines.append(
+            f"  {name:<34}{it.median:>12,.{1 if it.median >= 10 else 3}f} {it.unit:<10}{ratio}   ({it.spread}){beside}"
+        )
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.benchmarks.__main__ import WORKS
+from tests.benchmarks.first_row import JOBS
 from tests.benchmarks.first_row import WAYS as WAYS_TO_START
 from tests.benchmarks.heads import WAYS
 from tests.benchmarks.large_units import ENDS
@@ -72,8 +73,28 @@ def test_every_way_to_start_a_spark_job_is_measured_beside_plain_spark_submit():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--first-row"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=800, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count(" x ") == len(WAYS_TO_START)
+    assert done.stdout.count(" x ") == len(WAYS_TO_START) * len(JOBS)
     assert all(done.stdout.count(name) >= 2 for name in WAYS_TO_START)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_rates_and_times_of_spark_are_measured_in_one_run_and_drawn(tmp_path):
+    picture = tmp_path / "spark.svg"
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--spark-peers", "--picture", str(picture)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in (*WAYS_TO_START, "made-up rows"))
+    assert picture.read_text().startswith("<svg")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_flights_of_a_day_are_put_and_drained_and_are_what_pandas_says():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--year", "--until", "2013-01-01"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "every column as pandas has it" in done.stdout
 
 
 @pytest.mark.slow

@@ -151,33 +151,6 @@ def test_one_that_does_not_answer_in_time_is_killed_and_replaced(monitor):
     assert machine.begin("2") != first
 
 
-@pytest.mark.parametrize("workers_s", [0, 3600])
-def test_its_python_workers_are_kept_while_no_run_is_there(monitor, monkeypatch, workers_s):
-    looks_often(monkeypatch)
-    machine = monitor(workers_s=workers_s)
-    machine.warm.expect([""])
-    until(lambda: ["python", "queue"] in [heat.get("kinds") for heat in machine.asked("heat")])
-
-
-def test_its_python_workers_are_left_to_end_so_long_after_the_last_run(monitor, monkeypatch):
-    looks_often(monkeypatch)
-    machine = monitor(workers_s=0.001)
-    machine.warm.expect([""])
-    server = machine.begin("1")
-    until(lambda: machine.asked("heat"))
-    machine.warm.ended("1")
-    seen = len(machine.asked("check"))
-    until(lambda: len(machine.asked("check")) >= seen + 5)
-    assert [heat["kinds"] for heat in machine.asked("heat")] == [[]]
-    (kept,) = machine.servers._kept.values()
-    assert (kept.server.server_id, kept.is_warm, kept.workers_at) == (server, True, kept.since)
-
-
-def looks_often(monkeypatch):
-    for name in ("_CHECK_S", "_CHECK_S_WHEN_IDLE", "_WORKERS_S"):
-        monkeypatch.setattr(server_checks, name, 0.05)
-
-
 @pytest.mark.parametrize("changed", [{"rss_limit": 1}, {"max_age_s": 0.001}, {"memory": "2g"}])
 def test_one_that_is_too_large_or_old_or_made_otherwise_ends_when_its_last_run_has_and_takes_no_other(monitor, changed):
     machine = monitor()

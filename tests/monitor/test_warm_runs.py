@@ -22,6 +22,19 @@ from trigmon.mq.calls import CancelRun
 
 pytestmark = [pytest.mark.spark]
 
+WORKS = """\
+def found(batches):
+    import os, sys
+    import pandas
+    with open(f"/proc/{os.getppid()}/cmdline") as file:
+        seen = {"daemon": [file.read()], "imported": ["trigmon.spark.source" in sys.modules]}
+    for _ in batches:
+        yield pandas.DataFrame(seen)
+
+row = spark.range(1, numPartitions=1).mapInPandas(found, "daemon string, imported boolean").first()
+note(daemon=row.daemon, imported=row.imported)
+"""
+
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
@@ -67,6 +80,18 @@ def test_each_run_is_a_fork_and_has_a_session_of_its_own_in_the_one_server(machi
     sessions = {machine.wait_for_line(run["run_id"], "session")["session"] for run in runs}
     assert len(sessions) == 3
     assert [each.server_id for each in machine.shelf.all_servers()] == [server.server_id]
+
+
+def test_python_workers_in_the_session_of_each_run_are_forks_of_one_process(machine):
+    queue = machine.job(WORKS, "works")
+    before = len(machine.runs(state="exited"))
+    for _ in range(2):
+        machine.qm.put(queue, b"go")
+    runs = machine.wait_for_runs(before + 2, state="exited")[-2:]
+    for run in runs:
+        seen = machine.wait_for_line(run["run_id"], "daemon")
+        assert "trigmon.spark.warm.worker_fork_server" in seen["daemon"]
+        assert seen["imported"]
 
 
 def test_its_metrics_are_whether_it_listens_and_its_memory(machine):

@@ -115,7 +115,7 @@ class Chaos:
         until(lambda: len(self.machine.daemon.events("monitor started")) > len(started))
 
     def look_at_memory(self):
-        rss = [connect_server.rss_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
+        rss = [connect_server.memory_of_session(pid) for pid in self.servers()] if self.chance.random() < 0.05 else []
         self.largest_rss = max([self.largest_rss, *rss])
 
     def check(self, most_rss):

@@ -72,7 +72,6 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
             conf=tuple(settings.connect.conf),
             rss_limit=settings.connect.rss_limit,
             max_age_s=settings.connect.max_age_s,
-            workers_s=settings.connect.workers_s,
             deadline_s=settings.connect.deadline_s,
         ),
         traces=settings.traces.endpoint or "",

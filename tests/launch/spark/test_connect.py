@@ -227,8 +227,8 @@ class TestAServer:
         assert one.server_id != other.server_id
 
     def test_its_memory_is_that_of_all_processes_of_its_session(self):
-        assert connect_server.rss_of_session(os.getsid(0)) > 1 << 20
-        assert connect_server.rss_of_session(1 << 30) == 0
+        assert connect_server.memory_of_session(os.getsid(0)) > 1 << 20
+        assert connect_server.memory_of_session(1 << 30) == 0
 
 
 def test_what_is_half_written_is_nothing(tmp_path):

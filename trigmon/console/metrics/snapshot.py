@@ -174,6 +174,6 @@ def _servers(directory: Path) -> Iterator[SparkServer]:
             if found := connect_server.process_of(shelf.directory(server.server_id)):
                 pid, pidfd = found
                 os.close(pidfd)
-                resident_bytes = connect_server.rss_of_session(pid)
+                resident_bytes = connect_server.memory_of_session(pid)
             is_up = bool(resident_bytes) and connect_server.listens(server.port)
             yield SparkServer(server.server_id, server.master, is_up, resident_bytes)

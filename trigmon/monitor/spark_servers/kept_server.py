@@ -17,7 +17,7 @@ class KeptServer:
     """A server that this monitor manages; only the servers' thread uses it.
 
     ``pid`` is 0 until it is found running. ``is_there``: it answers; ``is_warm``: no run's query is the first of its
-    kind; ``is_old``: it takes no more runs. ``run_at`` is when a run was in it last. ``kill_at`` is set when it is
+    kind; ``is_old``: it takes no more runs. ``kill_at`` is set when it is
     asked to end, ``is_gone`` when it has ended.
     """
 
@@ -29,7 +29,7 @@ class KeptServer:
         self.pid, self.pidfd = 0, -1
         self.is_asked = self.is_there = self.is_warm = self.is_old = self.is_gone = False
         self.check_at = self.renew_at = self.kill_at = 0.0
-        self.used_at = self.run_at = self.workers_at = self.since
+        self.used_at = self.since
         self.why = ""
 
     @property

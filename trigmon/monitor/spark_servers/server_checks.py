@@ -17,8 +17,6 @@ log = logger()
 HEATED_BY = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 _CHECK_S, _CHECK_S_WHEN_IDLE = 2.0, 10.0
 _ANSWER_S, _HEAT_S = 300.0, 900.0
-# Spark ends Python workers that have had nothing to do for a minute; others take seconds to come.
-_WORKERS_S, _OF_WORKERS = 45.0, ("python", "queue")
 _LEAST_AGE_S = 30.0
 
 
@@ -49,7 +47,6 @@ class ServerChecks:
             self._await(kept)
         if kept.is_there and now >= kept.check_at:
             self._check(kept, uses, now)
-            self._keep_workers(kept, uses, now)
             self._check_age(kept, now)
 
     def _await(self, kept: KeptServer) -> None:
@@ -89,11 +86,8 @@ class ServerChecks:
             _log(kept, "Spark Connect server is warm", took_ms=answer.get("took_ms"))
             self._warm.is_warm(kept.server)
 
-        self._ask_to_heat(kept, answered, _HEAT_S)
-
-    def _ask_to_heat(self, kept: KeptServer, answered: Callable[[Message], None], by_s: float, *kinds: str) -> None:
-        fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address, "kinds": kinds}
-        self._attendant.ask("heat", answered, by_s, url=kept.server.url, **fields)
+        fields = {"directory": str(kept.directory), "queue": HEATED_BY, "address": self._address}
+        self._attendant.ask("heat", answered, _HEAT_S, url=kept.server.url, **fields)
 
     def _check(self, kept: KeptServer, uses: int, now: float) -> None:
         """Sends a health check."""
@@ -108,14 +102,6 @@ class ServerChecks:
 
         self._attendant.ask("check", answered, deadline_s, url=kept.server.url)
 
-    def _keep_workers(self, kept: KeptServer, uses: int, now: float) -> None:
-        """Gives idle Python workers something to do, so that Spark does not end them; but not long after a run."""
-        longest_s = self._warm.settings.workers_s
-        are_wanted = not longest_s or now < kept.run_at + longest_s
-        if are_wanted and kept.is_warm and not uses and now >= kept.workers_at + _WORKERS_S:
-            kept.workers_at = now
-            self._ask_to_heat(kept, lambda _: None, _WORKERS_S, *_OF_WORKERS)
-
     def _check_age(self, kept: KeptServer, now: float) -> None:
         """Marks a server as old that is to be replaced."""
         if not kept.is_old and now >= kept.since + _LEAST_AGE_S and (why := self._why_old(kept)):
@@ -124,7 +110,7 @@ class ServerChecks:
 
     def _why_old(self, kept: KeptServer) -> str:
         settings = self._warm.settings
-        rss = connect_server.rss_of_session(kept.pid)
+        rss = connect_server.memory_of_session(kept.pid)
         if settings.rss_limit and rss > settings.rss_limit:
             return f"it takes {size(rss)} of memory, more than connect.rss_limit allows"
         age_s = time.time() - kept.server.made_ms / 1000

@@ -186,8 +186,6 @@ class Servers:
             kept.renew_at = now + _RENEW_S
             self._ask_keeper(lambda keeper: keeper.keep(kept.server.server_id, LEASE_S))
         uses = self._warm.uses(kept.server.server_id)
-        if uses:
-            kept.run_at = now
         if uses or kept.server.master in wanted:
             kept.used_at = now
         self._checks.look(kept, uses, now)

@@ -7,7 +7,7 @@ its standard output, in the order in which they are done; it ends with its input
 wait     ``url``, ``deadline_s``: answered when the server answers
 heat     ``url``, ``directory``, ``queue``, ``address``: runs one query of each kind, a read of that queue among
          them, and repeats in sessions of their own the usual beginning of a job; ``missed`` are those that
-         failed, ``took_ms`` how long each took; with ``kinds`` only these
+         failed, ``took_ms`` how long each took
 check    ``url``, ``remote``: one query that needs the server and none of its cores
 release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
 forget   ``url``, ``remote``: the server is gone, or with ``remote`` only this session of it
@@ -78,23 +78,22 @@ class Attendant:
     def heat(self, asked: Message) -> Message:
         """See the module."""
         answer = heat(self._session(asked["url"]), asked)
-        if not asked.get("kinds"):
-            began = time.monotonic()
-            try:
-                for _ in range(_BEGINNINGS):
-                    self._begin(asked["url"])
-            except Exception as error:
-                answer["missed"].append(f"beginnings: {_one_line(error)}")
-            answer["took_ms"]["beginnings"] = round(1000 * (time.monotonic() - began))
+        began = time.monotonic()
+        try:
+            for _ in range(_BEGINNINGS):
+                self._begin(asked)
+        except Exception as error:
+            answer["missed"].append(f"beginnings: {_one_line(error)}")
+        answer["took_ms"]["beginnings"] = round(1000 * (time.monotonic() - began))
         return answer
 
-    def _begin(self, url: str) -> None:
-        session_id = str(uuid.uuid4())
+    def _begin(self, asked: Message) -> None:
+        url, session_id = asked["url"], str(uuid.uuid4())
         with self._lock:
             if self._is_over:
                 return
             self._begun.add((url, session_id))
-        begin(url, session_id)
+        begin(asked, session_id)
         self._begun.remove((url, session_id))
 
     def end(self) -> None:
@@ -169,9 +168,6 @@ def heat(spark: SparkSession, asked: Message) -> Message:
         spark.range(10).write.mode("overwrite").parquet(f"file:{target}")
         spark.read.parquet(f"file:{target}").count()
 
-    def read() -> None:
-        spark.read.format("trigmon").option("queue", asked["queue"]).option("address", asked["address"]).load().count()
-
     kinds: dict[str, Callable[[], Any]] = {
         "range": lambda: spark.range(10).collect(),
         "local rows": lambda: rows().groupBy("b").count().collect(),
@@ -179,12 +175,11 @@ def heat(spark: SparkSession, asked: Message) -> Message:
         "sql": lambda: spark.sql("SELECT count(*), max(id) FROM range(100) GROUP BY id % 3 ORDER BY 1").collect(),
         "python": lambda: spark.range(4).mapInPandas(same, "id bigint").collect(),
         "file": file,
-        "queue": read,
+        "queue": lambda: queue(spark, asked).count(),
     }
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     answer: Message = {"missed": [], "took_ms": {}}
-    for name in asked.get("kinds") or kinds:
-        query = kinds[name]
+    for name, query in kinds.items():
         began = time.monotonic()
         try:
             query()
@@ -195,17 +190,29 @@ def heat(spark: SparkSession, asked: Message) -> Message:
     return answer
 
 
-def begin(url: str, session_id: str) -> None:
-    """Runs the usual beginning of a job in a session of its own: a setting and queries; ends the session."""
+def begin(asked: Message, session_id: str) -> None:
+    """Runs in a session of its own what jobs begin with: a setting, queries, a queue into a file; ends the session."""
+    target = Path(asked["directory"]) / f"heat-{session_id}"
     # Not by its builder: that would make it the default session of this process.
-    spark = SparkSession(f"{url.rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}")
+    spark = SparkSession(f"{asked['url'].rstrip('/')};user_id={USER};session_id={session_id};{_KEEPALIVE}")
     try:
         spark.client.set_retry_policies([DefaultPolicy(max_retries=0)])
         spark.conf.set("spark.sql.shuffle.partitions", "2")
         rows = spark.createDataFrame([(n % 7, n) for n in range(1000)], ["k", "n"])
         rows.groupBy("k").sum("n").collect()
+        spark.range(1).collect()
+        messages = queue(spark, asked)
+        assert messages.schema
+        messages.write.parquet(f"file:{target}")
     finally:
         spark.stop()
+        shutil.rmtree(target, ignore_errors=True)
+
+
+def queue(spark: SparkSession, asked: Message) -> DataFrame:
+    """Returns messages of the queue that is asked for, not more than a few."""
+    reader = spark.read.format("trigmon").option("queue", asked["queue"]).option("address", asked["address"])
+    return reader.option("columns", "msg_id,put_time,data").option("maxRows", 100).load()
 
 
 def _one_line(error: Exception) -> str:

@@ -32,6 +32,7 @@ DESCRIPTORS = 4
 _IMPORTED = (
     "pandas",
     "pyarrow",
+    "pyarrow.parquet",
     "grpc",
     "grpc._channel",  # imported by grpc with the first channel; importing it opens none
     "pyspark.core.context",
@@ -44,6 +45,7 @@ _IMPORTED = (
     "pyspark.sql.connect.udf",
     "pyspark.sql.functions",
     "pyspark.sql.types",
+    "trigmon.client.reconnectable",
     "trigmon.spark",
 )
 

@@ -1,7 +1,8 @@
 """The Spark Connect servers that monitors keep: their command line, their files, and whether they run.
 
 In the data directory, ``spark/servers/ID.json`` describes a server (readable for its owner only: it holds the token).
-``spark/servers/ID.properties`` are settings that only Spark may read, and ``spark/servers/ID`` is its directory as a
+``spark/servers/ID.properties`` are settings that only Spark may read, ``spark/servers/ID.python`` is what it starts as
+Python (:mod:`trigmon.launch.spark.warm.worker_python`), and ``spark/servers/ID`` is its directory as a
 keeper's helper (:mod:`trigmon.keeper.run_directory`), with its output.
 ``spark/sessions/RUN.json`` is the session of a run. The file stays until the session has been released, so that the
 next monitor releases the sessions of runs that ended meanwhile.
@@ -30,6 +31,7 @@ from trigmon.launch.spark import secret, sockets
 from trigmon.launch.spark.cold import web_page
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.launch.spark.cold.submit import spark_home
+from trigmon.launch.spark.warm import worker_python
 from trigmon.log import logger
 from trigmon.rules.runs import spark_ports
 
@@ -39,7 +41,7 @@ FAIR = """<?xml version="1.0"?>
 <allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
 """
 """The scheduler pool of all jobs: without it, Spark runs a server's jobs one after the other."""
-_PROPERTIES = ".properties"
+_PROPERTIES, _PYTHON = ".properties", ".python"
 _ENDS_AUTHORITY = re.compile("[/;?#]")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[\w.-]*)(:[0-9]+$)?")
 _SEPARATORS = re.compile("[/;?#@&:=]")
@@ -54,7 +56,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """The settings ``connect``: how many warm runs at a time, and the settings of the servers.
 
     ``memory`` is a server's heap in Spark's words, ``rss_limit`` bytes, ``max_age_s`` and ``deadline_s`` seconds; 0: no
-    limit. ``workers_s``: so long behind a run its Python workers are kept; 0: always.
+    limit.
     """
 
     runs: int = 4
@@ -63,7 +65,6 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     conf: tuple[str, ...] = ()
     rss_limit: int = 4 << 30
     max_age_s: float = 86_400.0
-    workers_s: float = 600.0
     deadline_s: float = 15.0
 
 
@@ -237,7 +238,12 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": server.token,
         spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK,
         "SPARK_NO_DAEMONIZE": "1",
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": worker_python.written(
+            data_directory / "spark" / "servers" / f"{server.server_id}{_PYTHON}",
+            server.server_id,
+            os.environ.get("PYSPARK_PYTHON", sys.executable),
+            server.master,
+        ),
         "PYTHONPATH": os.pathsep.join(path for path in (os.environ.get("PYTHONPATH", ""), _source_directory()) if path),
         "TRIGMON_QMGR": address,
         "TRIGMON_RUN": "",
@@ -289,7 +295,7 @@ class Shelf:
 
     def drop_server(self, server_id: str) -> None:
         """Removes the record and the directory of a server that has ended."""
-        for suffix in (".json", _PROPERTIES):
+        for suffix in (".json", _PROPERTIES, _PYTHON):
             (self.servers / f"{server_id}{suffix}").unlink(missing_ok=True)
         shutil.rmtree(self.directory(server_id), ignore_errors=True)
 
@@ -321,15 +327,27 @@ def has_ended(directory: Path) -> bool:
     return run_directory.read_exit(directory) is not None
 
 
-def rss_of_session(session: int) -> int:
-    """Returns bytes of memory in use by the processes of a session: a server's Java, and the Pythons it has."""
+def memory_of_session(session: int) -> int:
+    """Returns bytes of memory in use by the processes of a session: a server's Java, and the Pythons it has.
+
+    Memory that forks share counts once: each has its part of it (PSS, proc(5)).
+    """
     total = 0
     for pid in run_directory.all_processes():
         with suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
             if int(fields[3]) == session:
-                total += int(fields[21])
-    return total * os.sysconf("SC_PAGE_SIZE")
+                total += _part_of(pid) or int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+    return total
+
+
+def _part_of(pid: int) -> int:
+    """Returns bytes of memory of a process, what it shares in parts; 0 where they cannot be read."""
+    with suppress(OSError), Path(f"/proc/{pid}/smaps_rollup").open("rb") as file:
+        for line in file:
+            if line.startswith(b"Pss:"):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def listens(port: int) -> bool:
