@@ -60,7 +60,8 @@ def test_a_user_gets_certificate_password_and_groups_and_goes(run, tmp_path):
     }
     assert run("user", "alice", "--password", "--group", "ops", input="secret\n")[0] == 0
     (alice,) = accounts.read(run.directory / "users.yaml").by_user.values()
-    assert (alice.certificates, alice.groups) == (("CN=alice",), ("ops",))
+    ours = ssl.PEM_cert_to_DER_cert((tmp_path / "a" / "alice.crt").read_text())
+    assert (alice.certificates, alice.groups) == ((accounts.fingerprint(ours),), ("ops",))
     assert passwords.is_right("secret", alice.password)
     _, shown, _ = run("show")
     assert "alice" in shown
@@ -75,12 +76,48 @@ def test_a_user_gets_certificate_password_and_groups_and_goes(run, tmp_path):
         (["user", "alice"], "", "say how the user comes"),
         (["user", "alice", "--remove"], "", "has no user alice"),
         (["user", "alice", "--password"], "\n", "an empty password is none"),
+        (["user", "bob", "--subject", "bob"], "", "'bob' is neither a subject, as CN=alice, nor sha256: and 64 digits"),
+        (["user", "a b", "--certificate", "--directory", "client"], "", "'a b' is no user's name"),
+        (["user", "bob", "--subject", "CN=known"], "", "CN=known is there twice"),
+        (
+            ["make", "--renew", "--host", "b\u00e4d"],
+            "",
+            "nor an address: --host mq1.example.com",
+        ),
+        (["make", "--renew", "--host", ""], "", "is neither a host's name nor an address"),
     ],
 )
-def test_a_wrong_use_is_refused_with_the_remedy(run, arguments, given, why):
+def test_a_wrong_use_is_refused_with_the_remedy_and_changes_nothing(run, tmp_path, arguments, given, why):
     run("make", "--host", "localhost")
-    status, _, said = run(*arguments, input=given)
-    assert (status, why in said) == (2, True)
+    run("user", "known", "--subject", "CN=known")
+    before = {path: path.read_bytes() for path in run.directory.iterdir()}
+    status, _, said = run(*arguments, input=given, cwd=tmp_path)
+    assert (status in (1, 2), why in said, "Traceback" in said) == (True, True, False)
+    assert {path: path.read_bytes() for path in run.directory.iterdir()} == before
+    assert not list(tmp_path.glob("client/*"))
+
+
+def test_the_first_certificate_too_is_made_whole_or_not_at_all(run):
+    status, _, said = run("make", "--host", "a b")
+    assert (status, "'a b' is neither a host's name nor an address" in said) == (1, True)
+    assert run("make", "--host", f"{'a' * 60}.example.com", "--host", "*.example.com")[0] == 0
+    assert "*.example.com" in run("make", "--renew", "--output", "json")[1]
+
+
+def test_a_certificate_that_was_lost_stays_out_when_its_user_gets_another_one(run, tmp_path):
+    run("make", "--host", "*.example.com", "--host", "localhost")
+    for at in ("old", "new"):
+        assert run("user", "alice", "--certificate", "--directory", str(tmp_path / at))[0] == 0
+        if at == "old":
+            assert run("user", "alice", "--remove")[0] == 0
+    known = accounts.read(run.directory / "users.yaml")
+    old, new = (ssl.PEM_cert_to_DER_cert((tmp_path / at / "alice.crt").read_text()) for at in ("old", "new"))
+    certificate = {"subject": ((("commonName", "alice"),),)}
+    assert known.of_certificate(certificate, old) is None
+    assert known.of_certificate(certificate, new).user == "alice"
+    assert "address = tls://localhost:1415" in (tmp_path / "new" / "client.ini").read_text()
+    status, _, said = run("user", "alice", "--certificate", "--directory", str(tmp_path / "new"))
+    assert (status, "--directory names another place" in said) == (2, True)
 
 
 def test_a_user_before_the_files_are_made_is_one_sentence(run):

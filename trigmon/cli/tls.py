@@ -15,6 +15,7 @@ from trigmon.cli.command import command, group, invocation
 if TYPE_CHECKING:
     from trigmon.settings import Settings
     from trigmon.tls.accounts import Account, Accounts
+    from trigmon.tls.certificates import Pair
 
 SERVER, AUTHORITY = "server", "authority"
 
@@ -47,18 +48,17 @@ def make(hosts: tuple[str, ...], days: int, renew: bool) -> None:
     if renew:
         authority = certificates.load(*own)
         hosts = hosts or _hosts_of(directory / "server.crt")
-        for name in ("server.crt", "server.key"):
-            (directory / name).replace(directory / f"{name}.before")
     else:
         if not hosts:
             raise click.UsageError("--host: the name or the address by which clients call this machine")
         if (directory / "server.crt").exists():
             raise click.UsageError(f"{directory} has a certificate already: --renew makes another")
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         authority = certificates.make_authority(f"trigmon {invocation().settings().qmgr.name}", now)
-        authority.save(*own)
     made = certificates.make_certificate(authority, hosts[0], hosts, now, days)
-    made.save(directory / "server.crt", directory / "server.key")
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not renew:
+        authority.save(*own)
+    _put_in_place(made, directory)
     users = directory / "users.yaml"
     if not users.exists():
         accounts.write(users, [])
@@ -118,9 +118,10 @@ def user(
         return
     names = [*before.certificates, *subject]
     where = directory or Path(name)
+    _check(path, known, before._replace(certificates=tuple(names), groups=(*before.groups, *groups)))
     if certificate:
-        names.append(f"CN={name}")
-        _make_client(settings, name, where, days)
+        # Not by its subject: a certificate that was lost stays out when the user gets another one.
+        names.append(_make_client(settings, name, where, days))
     now = before._replace(
         password=passwords.hashed(_asked()) if password else before.password,
         certificates=tuple(dict.fromkeys(names)),
@@ -164,6 +165,20 @@ def _directory(settings: Settings) -> Path:
     return data / "tls"
 
 
+def _put_in_place(made: Pair, directory: Path) -> None:
+    """Writes the listener's certificate and key. Those from before stay beside them, and in place until then."""
+    names = ("server.crt", "server.key")
+    new = [directory / f"{name}.new" for name in names]
+    for path in new:
+        path.unlink(missing_ok=True)
+    made.save(*new)
+    for name, path in zip(names, new, strict=True):
+        if (directory / name).exists():
+            (directory / f"{name}.before").unlink(missing_ok=True)
+            (directory / f"{name}.before").hardlink_to(directory / name)
+        path.replace(directory / name)
+
+
 def _give_to_daemon(directory: Path) -> None:
     """Gives what root has made to the daemon's user, but not the authority's key, which the daemon never needs."""
     if os.geteuid() != 0:
@@ -177,6 +192,13 @@ def _give_to_daemon(directory: Path) -> None:
 def _users(settings: Settings) -> Path:
     directory = _directory(settings)
     return Path(settings.tls.users) if settings.tls.users else directory / "users.yaml"
+
+
+def _check(path: Path, known: Accounts, now: Account) -> None:
+    """Raises TlsFileError for an account that there cannot be, before anything is made for it."""
+    from trigmon.tls import accounts
+
+    accounts.check(path, list({**known.by_user, now.user: now}.values()))
 
 
 def _write(path: Path, known: Accounts, before: Account, now: Account | None) -> None:
@@ -197,10 +219,14 @@ def _asked() -> str:
     return text
 
 
-def _make_client(settings: Settings, name: str, where: Path, days: int) -> None:
-    """Writes a certificate for a user, and the file by which clients find the queue manager."""
+def _make_client(settings: Settings, name: str, where: Path, days: int) -> str:
+    """Writes a certificate for a user, and the client's file; returns the certificate's fingerprint."""
     from trigmon.tls import certificates
+    from trigmon.tls.accounts import fingerprint
 
+    for path in (where / f"{name}.crt", where / f"{name}.key"):
+        if path.exists():
+            raise click.UsageError(f"{path} is there already: --directory names another place, or move it away")
     directory = _directory(settings)
     authority = certificates.load(directory / "authority.crt", directory / "authority.key")
     made = certificates.make_certificate(authority, name, (), datetime.datetime.now(datetime.UTC), days)
@@ -210,12 +236,13 @@ def _make_client(settings: Settings, name: str, where: Path, days: int) -> None:
     (where / "authority.crt").write_bytes((directory / "authority.crt").read_bytes())
     lines = [
         f"[{settings.qmgr.name}]",
-        f"address = tls://{_in_url(hosts[0])}:{port}",
+        f"address = tls://{_in_url(next((host for host in hosts if '*' not in host), hosts[0]))}:{port}",
         "authority = authority.crt",
         f"certificate = {name}.crt",
         f"key = {name}.key",
     ]
     (where / "client.ini").write_text("\n".join(lines) + "\n")
+    return fingerprint(made.der)
 
 
 def _hosts_of(certificate: Path) -> tuple[str, ...]:

@@ -85,14 +85,22 @@ def read(path: Path) -> Accounts:
         raise TlsFileError(f"{path}: {error.strerror}") from None
     except yaml12.YamlError as error:
         raise TlsFileError(str(error)) from None
-    entries = document.value or []
+    return Accounts(_checked(path, document.value or []))
+
+
+def check(path: Path, accounts: Sequence[Account]) -> None:
+    """Raises TlsFileError where the file could not be read with these accounts."""
+    _checked(path, _entries(accounts))
+
+
+def _checked(path: Path, entries: object) -> list[Account]:
     if not isinstance(entries, list):
         raise TlsFileError(f"{path}: it is a list of users, each with {', '.join(_KEYS)}")
     accounts = [_account(entry, f"{path}, entry {at}") for at, entry in enumerate(entries, 1)]
     for what in ([a.user for a in accounts], [name for a in accounts for name in a.certificates]):
         if twice := next((name for name in what if what.count(name) > 1), None):
             raise TlsFileError(f"{path}: {twice} is there twice")
-    return Accounts(accounts)
+    return accounts
 
 
 def _account(entry: object, where: str) -> Account:
@@ -122,13 +130,22 @@ def _texts(value: object, where: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def write(path: Path, accounts: Sequence[Account]) -> None:
-    """Writes the file anew, in one step, readable by its owner alone. An existing file keeps its owner."""
-    entries = []
+def _entries(accounts: Sequence[Account]) -> list[dict[str, object]]:
+    entries: list[dict[str, object]] = []
     for account in accounts:
         fields = {"certificates": list(account.certificates), "groups": list(account.groups)}
         given = {"password": account.password, **fields}
         entries.append({"user": account.user} | {key: value for key, value in given.items() if value})
+    return entries
+
+
+def write(path: Path, accounts: Sequence[Account]) -> None:
+    """Writes the file anew, in one step, readable by its owner alone. An existing file keeps its owner.
+
+    Raises TlsFileError for accounts with which it could not be read.
+    """
+    check(path, accounts)
+    entries = _entries(accounts)
     # Quoted: YAML 1.1, which writes, and 1.2, which reads, differ in what is a number.
     text = yaml.safe_dump(entries, default_style='"', allow_unicode=True, sort_keys=False)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 AUTHORITY_DAYS, CERTIFICATE_DAYS = 3650, 397
 _EARLIER = datetime.timedelta(minutes=5)  # for clocks that are a little behind
+_LONGEST_NAME, _LONGEST_HOST = 64, 253
+_LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
 _CURVE = ec.SECP256R1()
 
 
@@ -33,6 +37,11 @@ class Pair(NamedTuple):
 
     certificate: x509.Certificate
     key: CertificateIssuerPrivateKeyTypes
+
+    @property
+    def der(self) -> bytes:
+        """The certificate as DER."""
+        return self.certificate.public_bytes(serialization.Encoding.DER)
 
     def save(self, certificate: Path, key: Path) -> None:
         """Writes both as PEM; the key for its owner alone. Raises FileExistsError rather than write over one."""
@@ -53,9 +62,13 @@ def make_authority(name: str, now: datetime.datetime, days: int = AUTHORITY_DAYS
 def make_certificate(
     authority: Pair, name: str, hosts: Sequence[str], now: datetime.datetime, days: int = CERTIFICATE_DAYS
 ) -> Pair:
-    """Returns a certificate for a server of these hosts (names or addresses), or without hosts for a client."""
+    """Returns a certificate for a server of these hosts (names or addresses), or without hosts for a client.
+
+    Raises TlsFileError for what is no host.
+    """
+    alternatives = [_host(host) for host in hosts]
     key = ec.generate_private_key(_CURVE)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_LONGEST_NAME])])
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
     builder = _builder(subject, authority.certificate.subject, key.public_key(), now, days)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -64,7 +77,7 @@ def make_certificate(
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(_public(authority.key))
     builder = builder.add_extension(issuer, critical=False)
     if hosts:
-        builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     return Pair(builder.sign(authority.key, hashes.SHA256()), key)
 
 
@@ -132,6 +145,11 @@ def _host(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
+        if len(host) > _LONGEST_HOST or not _HOST.fullmatch(host):
+            raise TlsFileError(
+                f"{host!r} is neither a host's name nor an address: --host mq1.example.com, --host 10.0.0.5; a name "
+                "with other letters as DNS has it, xn--..."
+            ) from None
         return x509.DNSName(host)
 
 
