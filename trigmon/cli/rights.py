@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
-_COLUMNS = ["profile", "of_type", "entity_type", "entity", "rights", "altered_ms"]
+_COLUMNS = ["profile", "of_type", "entity_type", "entity", "rights", "altered_time"]
 
 
 def _about(function: F) -> F:

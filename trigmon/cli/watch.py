@@ -23,7 +23,7 @@ def list_(pattern: str) -> None:
     """List the watches whose name is PATTERN, or begins with it when it ends in *, and how they are."""
     from trigmon.cli.objects import show_list
 
-    columns = ["name", "state", "directory", "q_name", "files_waiting", "files_taken", "last_put_ms", "problem"]
+    columns = ["name", "state", "directory", "q_name", "files_waiting", "files_taken", "last_put_time", "problem"]
     show_list("WATCH", pattern, columns, system=True)
 
 

@@ -238,11 +238,11 @@ def object_text(need: Need) -> str:
     return "the queue manager" if need.object_type == "qmgr" else f"{need.object_type} {need.name}"
 
 
-def grant_command(need: Need, user: User) -> str:
-    """Returns the command by which an administrator gives what lacks."""
+def grant_command(need: Need, user: User, word: str = "") -> str:
+    """Returns the command by which an administrator gives what lacks, or the whole of what a plain word means."""
     who = user.user or "everyone"
     kind = "" if need.object_type == "queue" else f" --type {need.object_type}"
-    return f"trigmon grant {who} {right_word(need.right)} {need.name}{kind}"
+    return f"trigmon grant {who} {word or right_word(need.right)} {need.name}{kind}"
 
 
 def is_own(name: RecordName, user: User) -> bool:

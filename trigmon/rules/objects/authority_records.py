@@ -81,18 +81,18 @@ def complete_explain_rights(call: ExplainRights, reply: Values, manager: Manager
         parts = [right for right in RIGHTS if right & read_rights(word)]
         verdicts = [(right, decide_right(need._replace(right=right), user, records)) for right in parts]
         has = [right for right, verdict in verdicts if verdict.has]
-        right, verdict = next(((r, v) for r, v in verdicts if not v.has), verdicts[0])
+        _, verdict = next(((r, v) for r, v in verdicts if not v.has), verdicts[0])
         row = {"right": word, "has": len(has) == len(parts), "why": verdict.why}
         if 0 < len(has) < len(parts):
             row["only"] = [str(one.name).lower() for one in has]
-        rows.append({**row, "remedy": _remedy(need._replace(right=right), user, verdict)})
+        rows.append({**row, "remedy": _remedy(need, user, verdict, word)})
     about = {"user": user.user, "groups": list(user.groups), "object_type": need.object_type, "name": need.name}
     of = {"is_administrator": user.is_administrator, "is_monitor": user.is_monitor, "is_setter": user.is_setter}
     return replace(reply, values={**about, **of, "has_records": records is not None, "rights": rows})
 
 
-def _remedy(need: Need, user: User, verdict: Verdict) -> str:
-    return "" if verdict.has or "are for administrators" in verdict.why else grant_command(need, user)
+def _remedy(need: Need, user: User, verdict: Verdict, word: str) -> str:
+    return "" if verdict.has or "are for administrators" in verdict.why else grant_command(need, user, word)
 
 
 def check_named(definition: Definition, before: Any, facts: WideFacts) -> None:
