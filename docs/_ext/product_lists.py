@@ -111,7 +111,7 @@ class RunRecord(SphinxDirective):
         where = "One word for how it ended, in metrics, in `trigmon runs history` and on pages."
         text += ["", "## Endings", "", where, ""]
         text += ["| ending | means |", "|---|---|", *endings]
-        for part in (run.Origin, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work):
+        for part in (run.Origin, run.Bridged, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work):
             rows = [f"| `{name}` | {means} |" for name, means in _commented(part)]
             text += ["", f"## {part.__name__}", "", f"{part.__doc__}", "", "| field | means |", "|---|---|", *rows]
         return self.parse_text_to_nodes("\n".join(text), allow_section_headings=True)

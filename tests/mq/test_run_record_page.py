@@ -10,7 +10,7 @@ import pytest
 from trigmon.mq import run
 from trigmon.mq.descriptors import TriggerMessage
 
-PARTS = (run.Origin, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work)
+PARTS = (run.Origin, run.Bridged, run.Program, run.Outcome, run.Cancellation, run.SparkJob, run.Work)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)

@@ -9,6 +9,7 @@ import msgspec
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run import (
     NO_RUN,
+    Bridged,
     Cancellation,
     Origin,
     Outcome,
@@ -22,7 +23,7 @@ from trigmon.mq.run import (
     read_run,
 )
 
-PARTS = (TriggerMessage, Origin, Program, Outcome, Cancellation, SparkJob, Work)
+PARTS = (TriggerMessage, Origin, Bridged, Program, Outcome, Cancellation, SparkJob, Work)
 OLD = {"run_id": "1", "state": "held", "q_name": "Q", "appl_id": "/bin/true", "of_another_release": {"a": [1]}}
 
 

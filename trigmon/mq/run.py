@@ -16,9 +16,10 @@ from typing import Any, Final, Generic, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from msgspec.structs import FieldInfo
+from msgspec.structs import FieldInfo, replace
 
 from trigmon.mq.descriptors import TriggerMessage
+from trigmon.mq.run_parts import Bridged, SparkJob
 
 RunJson = dict[str, Any]
 """A run as one flat JSON object: what calls, replies and stores carry."""
@@ -132,19 +133,6 @@ class Cancellation(msgspec.Struct, frozen=True, gc=False):
     cancel_reason: str = ""  # the reason given
 
 
-class SparkJob(msgspec.Struct, frozen=True, gc=False):
-    """What is known of a Spark job. Written as soon as its log, or its driver's web server, tells."""
-
-    application_id: str = ""  # of the Spark application
-    driver_id: str = ""  # of a driver that a cluster's master was asked for
-    ui: str = ""  # the address of the driver's web server
-    # How far it was when last seen, all of what Spark knew of by then: jobs, stages_done stages, tasks_done tasks
-    # tasks_failed, rows_read rows_written.
-    progress: dict[str, Any] | None = None
-    application_ms: int = 0  # when the application began, by its driver's clock
-    first_rows_ms: int = 0  # when the first of its tasks that read or wrote rows was launched
-
-
 class Work(msgspec.Struct, frozen=True, gc=False):
     """What a program has done on the queue it was started for. The queue manager writes it as the state changes."""
 
@@ -184,6 +172,13 @@ class RunFields(TypedDict, total=False):
     joins: str
     schedule: str
     moment_ms: int
+    bridge: str
+    remote_q_mgr: str
+    remote_initiation_q: str
+    remote_msg_id: str
+    bridged_by: str
+    remote_before: dict[str, Any] | None
+    remote_after: dict[str, Any] | None
     monitor: str
     host: str
     argv: list[str]
@@ -274,6 +269,7 @@ class Run(msgspec.Struct, frozen=True, dict=True):
 
     trigger = _Read(TriggerMessage)  # the fields of its trigger message
     origin = _Read(Origin)
+    bridged = _Read(Bridged)
     program = _Read(Program)
     outcome = _Read(Outcome)
     cancellation = _Read(Cancellation)
@@ -285,6 +281,12 @@ class Run(msgspec.Struct, frozen=True, dict=True):
         """For a person: why it is held, failed or unknown, or how it ended."""
         why = self.json.get("why")
         return why if isinstance(why, str) else ""
+
+    @property
+    def program_trigger(self) -> TriggerMessage:
+        """The trigger message as the program gets it: a queue elsewhere is ``Q@QMGR`` in the record alone."""
+        trigger = self.trigger
+        return replace(trigger, q_name=trigger.q_name.partition("@")[0]) if self.bridged.remote_q_mgr else trigger
 
     @property
     def line(self) -> tuple[str, str, str]:
@@ -370,11 +372,8 @@ def read_run(json: RunJson) -> Run:
     if isinstance(state, RunState):
         json = {**json, "state": state.value}  # plain JSON: what another process would read
     run_id = json.get("run_id")
-    return Run(
-        run_id if isinstance(run_id, str) else "",
-        _STATES.get(state, state) if isinstance(state, str) else "",
-        json,
-    )
+    known = _STATES.get(state, state) if isinstance(state, str) else ""
+    return Run(run_id if isinstance(run_id, str) else "", known, json)
 
 
 def decode_run(text: str | bytes) -> Run:

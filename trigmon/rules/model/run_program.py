@@ -3,7 +3,9 @@
 A monitor writes the ledger, and programs of its user can do what it can. With RUNAS the ledger would make them any
 user that a definition names. So a run that may start is recorded only as in a trigger message that the same unit of
 work has got: one that the queue manager wrote, in every field; one that an application put, as far as it names a queue
-and the process of that queue, and the rest is the definition's. What is executed never changes behind that.
+and the process of that queue, and the rest is the definition's. Of one that a monitor got from a queue manager
+elsewhere the definition says all, and it runs as no other user than the monitor's. What is executed never changes
+behind that.
 An administrator may define processes, and so may write any record.
 """
 
@@ -32,6 +34,7 @@ FIXED = (
         "moment_ms",
         "traceparent",
     ),
+    *("bridge", "remote_q_mgr", "remote_initiation_q", "remote_msg_id", "bridged_by", "remote_before"),
     *("repeats", "attempt", "retries", "joins", "cancelled_by", "cancelled_ms", "cancel_reason"),
 )
 """What a monitor does not change in a record."""
@@ -79,6 +82,8 @@ def with_known_program(run: Run, facts: Facts) -> Run:
     recorded = whole_trigger(run.json)
     if recorded is None:
         raise NotAuthorized(f"RUN({run.run_id}): its record has no trigger message")
+    if run.bridged.remote_q_mgr:
+        return _of_bridge(run, recorded, facts)
     for message in facts.unit.triggers if facts.unit is not None else ():
         if _agrees(message, recorded, facts):
             is_own = is_the_queue_managers(message.descriptor)
@@ -88,6 +93,29 @@ def with_known_program(run: Run, facts: Facts) -> Run:
         f"RUN({run.run_id}): no trigger message got in this unit of work starts {recorded.process_name or 'it'} for "
         f"{recorded.q_name or 'a queue'} so: what a run executes comes from the queue manager, or from its definition"
     )
+
+
+def _of_bridge(run: Run, recorded: TriggerMessage, facts: Facts) -> Run:
+    """Returns a new run whose trigger message a monitor got elsewhere, where the queue manager sees no unit of work.
+
+    The monitor could have invented it. So what is executed is the definition's, and as nobody but the monitor's user.
+    Raises NotAuthorized.
+    """
+    process = facts.process
+    if not recorded.q_name.endswith(f"@{run.bridged.remote_q_mgr}"):
+        raise NotAuthorized(f"RUN({run.run_id}): {recorded.q_name!r} is no queue of {run.bridged.remote_q_mgr}")
+    if process is None or as_defined(recorded, process) != recorded:
+        named = recorded.process_name or "no process"
+        raise NotAuthorized(
+            f"RUN({run.run_id}): a run for {recorded.q_name} executes what PROCESS defines, and it names {named}: only "
+            "a monitor of an administrator starts what a trigger message from elsewhere says itself"
+        )
+    if process.run_as:
+        raise NotAuthorized(
+            f"RUN({run.run_id}): PROCESS({process.name}) has RUNAS({process.run_as}): for {recorded.q_name} only a "
+            "monitor of an administrator starts it"
+        )
+    return run.changed(bridged_by=facts.connection.user)
 
 
 def check_unchanged(before: Run, fields: RunJson, facts: Facts) -> None:

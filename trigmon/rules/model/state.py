@@ -33,6 +33,7 @@ from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import NO_RUN, Run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.authority import AuthorityRecords
+from trigmon.rules.model.bridged_queue import bridged_queue
 from trigmon.rules.model.facts import (
     WIDE,
     Common,
@@ -273,7 +274,7 @@ class Standing:
         return replace(
             facts,
             run=run,
-            queue=self.queues.get(q_name),
+            queue=self.queues.get(q_name) or bridged_queue(about),
             process=self.processes.get(about.trigger.process_name),
             itself=self.running.get(wants.run_id),
             serves=tuple(self.running.values()),

@@ -137,6 +137,9 @@ def _not_opened(who: Applicant, running: list[Serving]) -> str:
     if not is_for_one(who.queue):
         return ""
     coming = next((each for each in running if each.q_name == who.q_name and not each.first_open_ms), None)
+    if coming is not None and "@" in who.q_name:
+        # What a program does on a queue elsewhere is not known here, so the next one waits for its end.
+        return f"run {coming.run_id} is under way for {who.q_name}"
     return f"run {coming.run_id} was started for {who.q_name} and has not opened it yet" if coming is not None else ""
 
 
@@ -159,7 +162,7 @@ def decide_start_runs(call: StartRuns, facts: LedgerFacts, found: Found | None, 
 def decide_start_run(call: StartRun, facts: RunFacts, found: Found | None, now: int, ids: Ids) -> Decision:
     """Makes a held run due, unless one before it has taken the place."""
     run = facts.run
-    if run is None or not run.is_held:
+    if run is None or not run.is_held or run.bridged.bridged_by not in ("", facts.connection.user):
         return Decision(ToStart(records=[]))
     fields: RunFields = {"state": RunState.DUE, "monitor": call.monitor, "why": ""}
     due = run.changed(**(fields | _definition_of(run, facts)))

@@ -21,6 +21,16 @@ def new_run_id(now_ms: int, msg_id: bytes, after: str = "0") -> str:
     return f"{max((now_ms << _OF_MESSAGE) + of_message, int(after, 16) + 1):016x}"
 
 
+def bridged_run_id(put_ms: int, q_mgr_name: str, msg_id: bytes, more: int = 0) -> str:
+    """Returns the id of the run of a trigger message from elsewhere: the same whenever that message is taken.
+
+    So the ledger, which has each id once, has one run a message. It sorts by the time at which the message was put.
+    ``more`` counts up where the ledger has this id for another message.
+    """
+    of_message = int.from_bytes(blake2b(q_mgr_name.encode() + b"\0" + msg_id, digest_size=4).digest(), "big")
+    return f"{(max(put_ms, 0) << _OF_MESSAGE) + ((of_message + more) & ((1 << _OF_MESSAGE) - 1)):016x}"
+
+
 def recorded(run_id: str, trigger: TriggerMessage, /, *, now_ms: int, **known: Unpack[RunFields]) -> Run:
     """Returns a new run with its whole record; ``known`` overrides what is not known yet of each."""
     fields: RunFields = {

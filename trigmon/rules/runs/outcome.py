@@ -11,12 +11,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import Process
-from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import BackoutRequeue, Coalesce, Feedback, UnknownEnd
 from trigmon.mq.quantities import counted
 from trigmon.mq.replies import Done
 from trigmon.mq.run import Run, RunFields, RunState
 from trigmon.rules.messages.dead_letter_queue import dead_data, why_not
+from trigmon.rules.model.bridged_queue import has_moved_there, is_seen_there
 from trigmon.rules.model.changes import AnyChange, SetCause, SetPause, Unserve, WriteRun
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import DecisionEvent, QueueHeld, TriggerMessageDropped
@@ -27,29 +27,18 @@ from trigmon.rules.model.run_facts import BREAKER, Cause, Paused, Serving
 from trigmon.rules.model.run_record import written
 from trigmon.rules.model.stored_messages import Found, Selection, StoredMessage
 from trigmon.rules.runs.admission import is_for_one, pause_ms, process_of, under_way
+from trigmon.rules.runs.bridged_runs import BLANK, KEPT
 from trigmon.rules.runs.program_tracking import counts
 from trigmon.rules.runs.run_ledger import descriptor_of, trigger_of
 
 _ON_ITS_OWN = Process(name="")
-_KEPT = (
-    *TriggerMessage.__struct_fields__,
-    "occasion",
-    "verdict",
-    "traceparent",
-    "initiation_q",
-    "monitor",
-    "host",
-    "schedule",
-    "moment_ms",
-)
-_BLANK: RunFields = {"argv": [], "directory": "", "user": "", "pid": 0, "start_ms": 0, "end_ms": 0}
-_BLANK |= {"exit_status": None, "signal": None, "stderr_tail": "", "repeats": ""}
+_KEPT = (*KEPT, "verdict", "schedule", "moment_ms")
 
 
 def look_for_judge_run(call: JudgeRun, facts: Facts, now: int) -> Selection | None:
     """Returns the message that the next program would get, where the breaker may open: the diagnosis names it."""
     queue = facts.queue
-    if queue is None or not is_for_one(queue) or not _is_left(facts):
+    if queue is None or "@" in queue.definition.name or not is_for_one(queue) or not _is_left(facts):
         return None
     return Selection(queue.definition.name, now)
 
@@ -159,13 +148,13 @@ def _judged(run: Run, serving: Serving, facts: RunFacts, now: int) -> Cause:
     EVERY that ran side by side and failed have failed once: who waits for a further try waits for no other's failure.
     """
     before = facts.cause or Cause(serving.slot, serving.q_name)
-    is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside
+    is_fruitless = _is_left(facts) and not serving.committed and not serving.put_aside and not has_moved_there(run)
     fruitless = before.fruitless + 1 if is_fruitless else 0
     process = facts.process or _ON_ITS_OWN
     if not has_failed(run, process):
         if run.state == RunState.UNKNOWN:
             return replace(before, fruitless=fruitless)
-        is_unseen = is_fruitless and not serving.first_open_ms
+        is_unseen = is_fruitless and not serving.first_open_ms and not is_seen_there(run)
         return replace(before, failed=0, fruitless=before.fruitless if is_unseen else fruitless, until_ms=0)
     if before.until_ms > now and not is_for_one(facts.queue):
         return replace(before, fruitless=fruitless)
@@ -206,7 +195,7 @@ def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: i
     run_id = f"{now:011x}{ids.message() & 0xFFFFF:05x}"
     attempt = 1 if serving.committed else run.origin.attempt + 1
     why = f"try {attempt} for the trigger message of run {run.run_id}, which {_how_it_ended(run)}"
-    fields: RunFields = _BLANK | {
+    fields: RunFields = BLANK | {
         "run_id": run_id,
         "state": RunState.HELD,
         "why": why,
@@ -215,6 +204,8 @@ def _next_try(run: Run, process: Process, serving: Serving, facts: Facts, now: i
         "recorded_ms": now,
         "process": process_of(run, facts),
     }
+    if run.bridged.remote_after is not None:
+        fields["remote_before"] = run.json["remote_after"]
     return WriteRun(run_id, run.only(_KEPT).changed(**fields), is_news=True)
 
 
@@ -229,6 +220,8 @@ def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str
     )
     if run.is_unstartable:
         return f"{text}; it is tried again when PROCESS({run.trigger.process_name}) is altered"
+    if run.bridged.remote_q_mgr:
+        return text + _met_there(run)
     if not run.work.first_open_ms:
         text += " without having opened the queue"
     queue = facts.queue
@@ -236,6 +229,14 @@ def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str
     if queue is None or message is None:
         return text
     return f"{text}; {_met(queue, message)}"
+
+
+def _met_there(run: Run) -> str:
+    seen = run.bridged.remote_after
+    if seen is None or not seen.first:
+        return ""
+    wait = counted(seen.depth, "message")
+    return f"; {wait} wait there, the first is {seen.first}, backed out {counted(seen.backouts, 'time')}"
 
 
 def _met(queue: QueueFacts, message: StoredMessage) -> str:

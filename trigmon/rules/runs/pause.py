@@ -155,6 +155,8 @@ def _subject(call: Pause | Resume, facts: Facts) -> tuple[str, str]:
         return call.what, call.name
     if call.what != QUEUE:
         raise ObjectTypeError(f"{call.what!r}: known are {QUEUE}, {PROCESS}, {SCHEDULE}, {WATCH} and {EVERYTHING}")
+    if "@" in call.name:
+        return QUEUE, call.name  # of a queue manager elsewhere
     queue, route = base_queue(call.name, facts)
     if route is not None:
         raise ObjectTypeError(f"{call.name} is a remote queue: nothing is started for it here")

@@ -36,6 +36,7 @@ from trigmon.rules.model.run_program import (
 from trigmon.rules.model.run_record import written
 from trigmon.rules.model.stored_messages import SLICE, Found
 from trigmon.rules.runs.admission import applicant, as_recorded, hindrance, is_for_one, pause_of, served_run
+from trigmon.rules.runs.bridged_runs import repeated_bridged
 from trigmon.rules.runs.pause import checked_reason, paused, rows, who
 from trigmon.rules.runs.program_tracking import counts
 from trigmon.rules.triggers.effects import MOMENT, REPEATS, moment_text, of_moment, of_repetition, trigger_descriptor
@@ -173,6 +174,8 @@ def decide_retry_run(call: RetryRun, facts: RunFacts, found: Found | None, now: 
     why = not_of_its_queue(trigger, facts)
     if why or facts.process is None:
         raise CommandFailed(f"RUN({call.run_id}) cannot be repeated: {why}")
+    if run.bridged.remote_q_mgr:
+        return repeated_bridged(run, as_defined(run.trigger, facts.process), facts, now, ids)
     data = pack_tm(as_defined(trigger, facts.process))
     by = who(facts.connection)
     descriptor = descriptor_of(run, call.run_id, facts.q_mgr.name, ids.msg_id(ids.message()), now)
@@ -278,6 +281,7 @@ def trigger_of(run: Run) -> TriggerMessage | None:
     trigger = whole_trigger(run.json)
     if trigger is None or not run.origin.initiation_q or run.json.get("occasion", "") != run.origin.occasion:
         return None
+    trigger = run.program_trigger if run.bridged.remote_q_mgr else trigger
     try:
         pack_tm(trigger)
     except Exception:  # a number that does not fit, a text that no character set of MQ's has
@@ -302,6 +306,8 @@ def _joined(run: Run, facts: RunFacts, now: int) -> tuple[Run | None, list[AnyCh
         return None, []
     loops = is_for_one(facts.queue)
     coalesces = facts.process is not None and facts.process.coalesce is Coalesce.YES
+    # A queue manager elsewhere fires again at each close with messages left, and knows nothing of runs that wait here.
+    coalesces = coalesces or (loops and bool(run.bridged.remote_q_mgr))
     if not (coalesces or (loops and waiting.origin.retries)):
         return None, []
     if waiting.trigger != run.trigger:

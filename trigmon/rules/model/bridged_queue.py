@@ -1,0 +1,44 @@
+"""A queue of a queue manager elsewhere, as facts for the rules: what its monitor saw of it and wrote into the run.
+
+So a run for such a queue is judged by the same rules as any other: retries, the breaker, one program at a time.
+"""
+
+from __future__ import annotations
+
+from trigmon.mq.attributes import LocalQueue
+from trigmon.mq.enums import TriggerType
+from trigmon.mq.run import Run
+from trigmon.rules.model.queue_facts import QueueFacts
+
+_HIGHEST = 9
+_TYPES = {kind.name.lower(): kind for kind in TriggerType}
+
+
+def bridged_queue(run: Run) -> QueueFacts | None:
+    """Returns the queue of a run whose trigger message came from elsewhere; None for any other run.
+
+    Of one that could not be looked at it is taken that messages are left: then tries are counted by exit statuses.
+    """
+    bridged = run.bridged
+    if not bridged.remote_q_mgr:
+        return None
+    seen = bridged.remote_after or bridged.remote_before
+    trigger_type = _TYPES.get(seen.trigger_type, TriggerType.EVERY) if seen is not None else TriggerType.EVERY
+    trigger = run.trigger
+    definition = LocalQueue(name=trigger.q_name, trigger_type=trigger_type, process_name=trigger.process_name)
+    depth = 1 if seen is None else max(0, seen.depth)
+    return QueueFacts(definition=definition, depths=(*(0,) * _HIGHEST, depth))
+
+
+def is_seen_there(run: Run) -> bool:
+    """Returns whether the queue elsewhere was looked at before and after the program."""
+    return run.bridged.remote_before is not None and run.bridged.remote_after is not None
+
+
+def has_moved_there(run: Run) -> bool:
+    """Returns whether another message came to the front of the queue elsewhere while the program ran.
+
+    A depth tells less: messages arrive meanwhile.
+    """
+    before, after = run.bridged.remote_before, run.bridged.remote_after
+    return before is not None and after is not None and bool(before.first) and before.first != after.first
