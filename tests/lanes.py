@@ -24,6 +24,7 @@ from trigmon.simulate.scenario import Scenario
 EVERYDAY, FULL, SLOW = LANES = ("everyday", "full", "slow")
 
 USED_BY_FIXTURE = {
+    "bench": "process",
     "daemon": "process",
     "shared_daemon": "process",
     "harness": "process",

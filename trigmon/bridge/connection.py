@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -46,6 +47,9 @@ TRY_LATER: Final = frozenset(
 _NO_TRACES: Final = "MQIPY_NOOTEL"
 """The variable that ibmmq looks at while it is imported."""
 NOT_AUTHORIZED, NO_MESSAGE, TRUNCATED = 2035, 2033, 2080
+# After these of MQBACK no unit of work is left that MQDISC could commit.
+_NOTHING_LEFT: Final = frozenset((2003, 2009, 2018, 2059, 2222))
+_LEFT: Final[list[Any]] = []
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
 
 
@@ -66,6 +70,7 @@ class RemoteError(Exception):
         return self.reason in TRY_LATER
 
 
+@cache
 def ibmmq() -> ModuleType:
     """Returns IBM's package. Raises BridgeError with the remedy where it, or the MQI's library, is missing."""
     if find_spec("ibmmq") is None:
@@ -170,14 +175,21 @@ class RemoteConnection:
 
     def drop(self) -> None:
         """Ends the connection; what was not committed is backed out first."""
+        self._discard()
+
+    def _discard(self) -> None:
+        """Ends the connection without a commit. MQDISC commits, so it comes only when nothing is left to commit."""
         manager, self._manager = self._manager, None
         if manager is None:
             return
-        errors = (ibmmq().MQMIError, ibmmq().PYIFError)
-        # MQDISC would commit an open unit of work, also where a call of it failed because the other side stops.
-        with contextlib.suppress(*errors):
+        mq = ibmmq()
+        try:
             manager.backout()
-        with contextlib.suppress(*errors):
+        except mq.MQMIError as error:
+            if error.reason not in _NOTHING_LEFT:
+                _LEFT.append(manager)  # its end, or that of the process, backs out; ibmmq's object would disconnect
+                return
+        with contextlib.suppress(mq.MQMIError, mq.PYIFError):
             manager.disconnect()
 
     def _failed(self, reason: int, doing: str) -> RemoteError:

@@ -50,6 +50,7 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
     from trigmon.monitor.child_process import Limits
     from trigmon.monitor.monitor import MonitorOptions
     from trigmon.monitor.monitor import run as run_monitor
+    from trigmon.monitor.remote_looks import Bridges
 
     keep_memory_private()
     ours = invocation()
@@ -75,6 +76,7 @@ def monitor(initq: str | None, data: str | None, stop_runs: bool | None) -> None
             deadline_s=settings.connect.deadline_s,
         ),
         traces=settings.traces.endpoint or "",
+        bridges=Bridges(by_name=settings.bridges, secrets=given.secrets_directory),
     )
     run_monitor(ours.qmgr, options)
 

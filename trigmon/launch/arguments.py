@@ -96,14 +96,18 @@ def environment(order: Order) -> dict[str, str]:
     """Returns the variables ``TRIGMON_...`` by which a program learns why it was started, and TRACEPARENT."""
     trigger = order.trigger
     traced = {TRACEPARENT: order.traceparent} if order.traceparent else {}
-    return traced | {
-        "TRIGMON_QMGR": order.address or order.q_mgr_name,
-        "TRIGMON_QNAME": trigger.q_name,
-        "TRIGMON_PROCESS": trigger.process_name,
-        "TRIGMON_TRIGDATA": trigger.trigger_data,
-        "TRIGMON_USERDATA": trigger.user_data,
-        "TRIGMON_ENVDATA": trigger.env_data,
-        "TRIGMON_OCCASION": order.occasion,
-        "TRIGMON_RUN": order.run_id,
-        "TRIGMON_TMC": pack_tmc2(trigger, order.q_mgr_name),
-    }
+    return (
+        order.variables
+        | traced
+        | {
+            "TRIGMON_QMGR": order.address or order.q_mgr_name,
+            "TRIGMON_QNAME": trigger.q_name,
+            "TRIGMON_PROCESS": trigger.process_name,
+            "TRIGMON_TRIGDATA": trigger.trigger_data,
+            "TRIGMON_USERDATA": trigger.user_data,
+            "TRIGMON_ENVDATA": trigger.env_data,
+            "TRIGMON_OCCASION": order.occasion,
+            "TRIGMON_RUN": order.run_id,
+            "TRIGMON_TMC": pack_tmc2(trigger, order.q_mgr_name),
+        }
+    )

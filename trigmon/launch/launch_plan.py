@@ -17,7 +17,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     ``address`` is what the started program connects to (a queue manager's name, or an address with a colon).
     ``occasion`` is the number of the trigger condition that fired ("" when the trigger message does not name one).
     ``triggered_ms`` is when the trigger message was written, 0 where that is not known. ``put_traceparent`` is the span
-    of the put that fired, ``traceparent`` the one that the program belongs to, both "" for none.
+    of the put that fired, ``traceparent`` the one that the program belongs to, both "" for none. Where the queue is one
+    of a queue manager elsewhere, ``bridge`` names the bridge, ``q_mgr_name`` that queue manager, and by ``variables``
+    IBM's MQI finds it.
     """
 
     run_id: str
@@ -29,6 +31,13 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     triggered_ms: int = 0
     put_traceparent: str = ""
     traceparent: str = ""
+    bridge: str = ""
+    variables: dict[str, str] = {}
+
+    @property
+    def shown_q_name(self) -> str:
+        """The queue's name in records, logs and metrics."""
+        return f"{self.trigger.q_name}@{self.q_mgr_name}" if self.bridge else self.trigger.q_name
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):

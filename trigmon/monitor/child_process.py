@@ -41,6 +41,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     program without a keeper is to end (0: no limit), all by time.monotonic(). ``base`` is the run's directory;
     ``directory`` is that of its process, another one below where a process was started for what the first had left
     elsewhere. ``ended_as`` is how the run ended, where all that is done yet is to end that.
+    ``is_unopened_there``: its queue is elsewhere, and nobody had it open when its time to open it was over.
     ``is_of_another_user``: its claim names a process of another user than the one that it runs as.
     """
 
@@ -58,6 +59,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     opens_by: float = 0.0
     ends_by: float = 0.0
     is_of_another_user: bool = False
+    is_unopened_there: bool = False
 
     @property
     def run_id(self) -> str:

@@ -24,11 +24,13 @@ from trigmon.launch.launchers import launchers
 from trigmon.launch.permissions import Grants
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf
 from trigmon.log import logger, say_always
+from trigmon.monitor.bridge_threads import BridgeThreads
 from trigmon.monitor.child_process import Limits
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.output_cleanup import Sweeper
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.registration import Registration
+from trigmon.monitor.remote_looks import NO_BRIDGES, Bridges
 from trigmon.monitor.run_traces import RunTraces
 from trigmon.monitor.spark_servers.server_manager import Servers
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
@@ -48,7 +50,8 @@ class MonitorOptions(msgspec.Struct, frozen=True, kw_only=True):
     manager's data directory (runs' output goes below it). Programs run on when the monitor ends, and the next monitor
     finds them; with ``stop_runs`` they are ended, unless the monitor ends because the process that started it has
     died. ``launcher`` is what programs are started as; ``class_archives`` is whether Spark jobs may have archives of
-    classes made, ``connect`` holds the settings of its Spark Connect servers, ``traces`` is where spans are sent.
+    classes made, ``connect`` holds the settings of its Spark Connect servers, ``traces`` is where spans are sent,
+    ``bridges`` are the queue managers elsewhere whose trigger messages it serves as well.
     """
 
     initiation_q: str = DEFAULT_INITIATION_Q
@@ -60,6 +63,7 @@ class MonitorOptions(msgspec.Struct, frozen=True, kw_only=True):
     class_archives: bool = True
     connect: Serving = Serving()
     traces: str = ""
+    bridges: Bridges = NO_BRIDGES
 
 
 DEFAULTS = MonitorOptions()
@@ -128,6 +132,10 @@ class Monitor:
             RunTraces(q_mgr, options.traces),
             q_mgr_name=q_mgr,
             address=given,
+            bridges=options.bridges,
+        )
+        self._bridges = BridgeThreads(
+            options.bridges, _connecting(address), self._programs, options.initiation_q, registration.name
         )
         self._servers = Servers(
             *(warm, directory, given or q_mgr, self._programs.ask_keeper),
@@ -140,9 +148,14 @@ class Monitor:
         """Serves the initiation queue until ``stopped``. Raises MQError where waiting would not help."""
 
         def opened() -> None:
+            self._bridges.start()  # behind the runs that are on record
             service.ready()
             service.status(f"serves {self._options.initiation_q}")
             ready()
+
+        def alive() -> None:
+            service.beat()
+            self._bridges.check()
 
         watcher = Watcher(
             link,
@@ -150,7 +163,7 @@ class Monitor:
             initiation_q=self._options.initiation_q,
             registration=self._registration,
             ready=opened,
-            alive=service.beat,
+            alive=alive,
         )
         try:
             watcher.serve(stopped)
@@ -161,6 +174,7 @@ class Monitor:
     def end(self, *, in_time: bool) -> None:
         """Ends it; ``in_time``: no other monitor waits for its number and its runs, so they may be ended in order."""
         self._sweeper.stop()
+        self._bridges.stop()
         end_runs = self._options.stop_runs
         log.info("monitor stops", ends_programs=end_runs and in_time)
         for child in self._programs.stop(end_runs=end_runs, in_time=in_time):

@@ -21,6 +21,7 @@ from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.launch_requests import LaunchRequests
 from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.monitor.reaper import Reaper
+from trigmon.monitor.remote_looks import NO_BRIDGES, Bridges, RemoteLooks
 from trigmon.monitor.run_recovery import RunRecovery
 from trigmon.monitor.run_results import RunResults
 from trigmon.monitor.run_resumption import RunResumption
@@ -52,6 +53,7 @@ class Programs:
         *,
         q_mgr_name: str,
         address: str = "",
+        bridges: Bridges = NO_BRIDGES,
     ) -> None:
         """Starts the reaper thread; ``address`` is what started programs connect to ("": the queue manager's name)."""
         self.warm = warm
@@ -60,26 +62,16 @@ class Programs:
         self.limits = limits
         self._ledger = ledger
         self._children = ChildTable()
-        self._starter = Starter(ledger, launchers, limits, q_mgr_name, address, traces)
-        self._termination = RunTermination(self._children, ledger, self._starter, warm, limits)
+        self._starter = Starter(ledger, launchers, limits, q_mgr_name, address, traces, bridges.variables())
+        self._looks = RemoteLooks(bridges, self.wake)
+        self._termination = RunTermination(self._children, ledger, self._starter, warm, limits, self._looks)
         self._requests = LaunchRequests(keepers, self._children, self._starter, warm, limits, runs_directory)
         resumption = RunResumption(self._children, self._requests, self._termination, launchers)
         self._poller = ProgressPoller(self.wake)
-        results = RunResults(
-            self._children, ledger, self._starter, warm, self._requests, resumption, self._poller, launchers, traces
-        )
+        own = (self._children, ledger, self._starter, warm, self._requests)
+        results = RunResults(*own, resumption, self._poller, launchers, traces, self._looks)
         recovery = RunRecovery(self._children, self._requests, results)
-        self._reaper = Reaper(
-            self._children,
-            ledger,
-            self._starter,
-            warm,
-            self._requests,
-            self._termination,
-            resumption,
-            results,
-            recovery,
-        )
+        self._reaper = Reaper(*own, self._termination, resumption, results, recovery)
         self.start_lock = self._reaper.start_lock
         warm.wake = self.wake
         self._reaper.start()
@@ -109,6 +101,10 @@ class Programs:
         child = self._requests.start(*planned) if planned is not None else None
         if child is None or not self._reaper.polls(child.keeper):
             self.wake()
+
+    def check_plan(self, run: Run, process: Process | None) -> None:
+        """Raises LaunchError, or OSError, where the program of a run could not be started now. Starts nothing."""
+        self._starter.check_plan(run, process)
 
     def held(self, count: int) -> None:
         """Counts so many more held runs."""
@@ -177,5 +173,6 @@ class Programs:
         self.wake()
         self._reaper.join()
         self._poller.stop()
+        self._looks.stop()
         self._reaper.close()
         return sorted(self._children.all(), key=lambda child: child.run_id)

@@ -95,6 +95,7 @@ class Reaper:
 
     def _turn(self) -> None:
         self._results.record_progress()
+        self._results.record_looks(at_once=self.stop_at is not None)
         self._recovery.find_runs()
         self._termination.end_programs()
         # What has happened is written in one turn; by then the ledger knows what may be started.
@@ -163,6 +164,7 @@ class Reaper:
         pauses = [self._ledger.writes_in_s] if is_behind else []
         pauses += [_LOOK_AGAIN_S] if self._recovery.unowned else []
         pauses += [at - now for at in self._children.find_times()]
+        pauses += [at - now for at in self._results.looks_due_at()]
         if self.stop_at is not None:
             pauses.append(self.stop_at - now)
         else:

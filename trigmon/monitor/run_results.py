@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, cast
 
+import msgspec
+
 from trigmon.keeper import credentials, protocol
 from trigmon.launch import unix
 from trigmon.launch.launch_plan import STDERR, Launcher
@@ -19,6 +21,7 @@ from trigmon.monitor.child_process import Child, now_ms
 from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.launch_requests import LaunchRequests
 from trigmon.monitor.ledger_writer import LedgerWriter
+from trigmon.monitor.remote_looks import RemoteLooks
 from trigmon.monitor.run_resumption import RunResumption
 from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.run_traces import RunTraces
@@ -49,6 +52,7 @@ class RunResults:
         poller: ProgressPoller,
         launchers: Mapping[int, Launcher],
         traces: RunTraces,
+        looks: RemoteLooks,
     ) -> None:
         self._children = children
         self._ledger = ledger
@@ -59,12 +63,27 @@ class RunResults:
         self._poller = poller
         self._launchers = launchers
         self._traces = traces
+        self._looks = looks
 
     def record_progress(self) -> None:
         """Records how far the applications of programs are."""
         for run_id, seen in self._poller.notes():
             if run_id in self._children:
                 self._ledger.note(run_id, seen, _PROGRESS_MAY_WAIT_S)
+
+    def record_looks(self, *, at_once: bool) -> None:
+        """Records ends of programs whose queue is elsewhere, with what was seen of it; ``at_once``: without waiting."""
+        for wanted, seen in self._looks.answers(at_once=at_once):
+            if wanted.end is not None:
+                after = None if seen is None else msgspec.to_builtins(seen)
+                self._finish(wanted.child, {**wanted.end, "remote_after": after})
+            elif seen is not None and not seen.readers:
+                wanted.child.is_unopened_there = True
+                wanted.child.opens_by = time.monotonic()
+
+    def looks_due_at(self) -> list[float]:
+        """Returns when looks at queues elsewhere have taken too long, by time.monotonic()."""
+        return self._looks.due_at()
 
     def record_start(self, child: Child, message: Mapping[str, Any]) -> None:
         """Records that a program has started, as its keeper reports it."""
@@ -73,7 +92,7 @@ class RunResults:
         if child.directory == child.base:
             self._traces.started(child.order, message["start_ms"])
         program = argv[0] if argv else ""
-        log.info("program started", run=child.run_id, pid=child.pid, queue=child.trigger.q_name, program=program)
+        log.info("program started", run=child.run_id, pid=child.pid, queue=child.order.shown_q_name, program=program)
 
     def record_process(self, child: Child, pid: int, start_ms: int, argv: list[str]) -> None:
         """Records that a run has a process; from here on it is to open its queue in time."""
@@ -175,6 +194,13 @@ class RunResults:
 
     def _close(self, child: Child, fields: RunFields) -> None:
         log.info("program ended", run=child.run_id, pid=child.pid, how=fields["why"])
+        if child.order.bridge:
+            child.ended_as = child.ended_as or {}  # nothing ends it any more
+            self._looks.ask(child, fields)
+            return
+        self._finish(child, fields)
+
+    def _finish(self, child: Child, fields: RunFields) -> None:
         self._poller.forget(child.run_id)
         self._ledger.note(child.run_id, fields)
         self._starter.look_again()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from trigmon.client.link import LinkDown
 from trigmon.launch.launch_plan import Launcher, LaunchError, LaunchPlan, Order
 from trigmon.log import logger
@@ -28,7 +30,10 @@ _LOOK_AGAIN_S = 1.0
 
 
 class Starter:
-    """Plans the runs of one monitor. ``address`` is what started programs connect to ("": the queue manager's name)."""
+    """Plans the runs of one monitor. ``address`` is what started programs connect to ("": the queue manager's name).
+
+    ``bridges`` has the variables of programs whose queue is elsewhere, by bridge.
+    """
 
     def __init__(
         self,
@@ -38,6 +43,7 @@ class Starter:
         q_mgr_name: str,
         address: str,
         traces: RunTraces,
+        bridges: Mapping[str, dict[str, str]] | None = None,
     ) -> None:
         self.caps = Caps(limits.instances, limits.runs)
         self.waiting = 0
@@ -46,6 +52,7 @@ class Starter:
         self._q_mgr_name = q_mgr_name
         self._address = address
         self._traces = traces
+        self._bridges = bridges or {}
         self._ask_at: float | None = 0.0
 
     # -- which ----------------------------------------------------------------------------------------------
@@ -95,7 +102,7 @@ class Starter:
     def can_read(self, run: Run) -> bool:
         """Returns whether a run could be started from its record; one from which it could not has failed."""
         try:
-            is_whole = whole_trigger(run.json) is not None and bool(pack_tm(run.trigger))
+            is_whole = whole_trigger(run.json) is not None and bool(pack_tm(run.program_trigger))
         except (TypeError, ValueError, MQError):
             is_whole = False
         if not is_whole:  # an administrator may have written it
@@ -104,12 +111,15 @@ class Starter:
 
     def order_of(self, run: Run) -> Order:
         """Returns what a run's record says is to be started."""
+        elsewhere = run.bridged.remote_q_mgr
         return Order(
             run_id=run.run_id,
-            q_mgr_name=self._q_mgr_name,
-            trigger=run.trigger,
+            q_mgr_name=elsewhere or self._q_mgr_name,
+            trigger=run.program_trigger,
             process=process_for(run.trigger, run.origin.process or None),
-            address=self._address,
+            address="" if elsewhere else self._address,
+            bridge=run.bridged.bridge,
+            variables=self._bridges.get(run.bridged.bridge, {}) if elsewhere else {},
             occasion=run.origin.occasion,
             triggered_ms=run.origin.triggered_ms,
             put_traceparent=run.origin.traceparent,
@@ -128,6 +138,11 @@ class Starter:
         )
         order = Order(run_id="", q_mgr_name=self._q_mgr_name, trigger=trigger, process=process, address=self._address)
         return self._launchers[process.appl_type].plan(order)
+
+    def check_plan(self, run: Run, process: Process | None) -> None:
+        """Plans a run as this process says, and starts nothing. Raises LaunchError, OSError."""
+        order = self.order_of(run)
+        self._launchers[order.trigger.appl_type].plan(order if process is None else replace(order, process=process))
 
     def planned(self, run: Run) -> tuple[Order, LaunchPlan] | None:
         """Returns the order and the launch plan of a run; None where it cannot start.

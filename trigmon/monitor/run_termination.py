@@ -14,6 +14,7 @@ from trigmon.log import logger
 from trigmon.monitor.child_process import Child, Limits
 from trigmon.monitor.child_table import ChildTable
 from trigmon.monitor.ledger_writer import LedgerWriter
+from trigmon.monitor.remote_looks import RemoteLooks
 from trigmon.monitor.run_starter import Starter
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 
@@ -28,7 +29,13 @@ class RunTermination:
     """
 
     def __init__(
-        self, children: ChildTable, ledger: LedgerWriter, starter: Starter, admission: SessionAdmission, limits: Limits
+        self,
+        children: ChildTable,
+        ledger: LedgerWriter,
+        starter: Starter,
+        admission: SessionAdmission,
+        limits: Limits,
+        looks: RemoteLooks,
     ) -> None:
         self.cancelled: frozenset[str] = frozenset()
         self.starts_nothing = False
@@ -38,6 +45,7 @@ class RunTermination:
         self._starter = starter
         self._admission = admission
         self._limits = limits
+        self._looks = looks
 
     def is_wanted(self, run_id: str) -> bool:
         """Returns whether a run was cancelled, or is to end with its monitor."""
@@ -72,6 +80,8 @@ class RunTermination:
 
         While the queue manager is away no program can open a queue, so the time begins again.
         """
+        if child.order.bridge:
+            return self._has_opened_there(child)
         try:
             has_opened = self._ledger.has_opened(child.run_id)
         except LinkDown:
@@ -79,6 +89,13 @@ class RunTermination:
             return True
         child.opens_by = 0.0
         return has_opened
+
+    def _has_opened_there(self, child: Child) -> bool:
+        """Returns whether a queue elsewhere may have been opened; the first time that is looked for, and not known."""
+        if not child.is_unopened_there:
+            child.opens_by = 0.0
+            self._looks.ask(child, None)
+        return not child.is_unopened_there
 
     def _end(self, child: Child, why: str, now: float) -> None:
         """Sends SIGTERM to its group, SIGKILL after the grace; without a keeper its pidfd shows that it exists."""

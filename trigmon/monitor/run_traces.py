@@ -59,14 +59,14 @@ class RunTraces:
         assert self._exporter is not None
         trigger = order.trigger
         self._exporter.span(
-            f"{what} {trigger.q_name}",
+            f"{what} {order.shown_q_name}",
             self._within(order.put_traceparent, order.run_id, what),
             context_of(parent),
             start_ms,
             end_ms,
             {
                 "messaging.system": "trigmon",
-                "messaging.destination.name": trigger.q_name,
+                "messaging.destination.name": order.shown_q_name,
                 "trigmon.q_mgr": self._q_mgr_name,
                 "trigmon.process": trigger.process_name,
                 "trigmon.run_id": order.run_id,

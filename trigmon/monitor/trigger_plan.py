@@ -71,6 +71,11 @@ def believed(
     if queue["process_name"] != trigger.process_name:
         wants = f"{queue['name']} names process {queue['process_name'] or 'none'}, not {trigger.process_name}"
         return DeadLetter(Feedback.TM_ERROR, f"{by}, and queue {wants}")
+    return as_defined_now(trigger, definition)
+
+
+def as_defined_now(trigger: TriggerMessage, definition: Mapping[str, Any]) -> TriggerMessage:
+    """Returns a trigger message with what the row of its process says is to be run."""
     return replace(
         trigger,
         appl_type=int(ATTRIBUTES[ObjectType.PROCESS]["appl_type"].read(definition["appl_type"], trigger.process_name)),
@@ -114,15 +119,15 @@ def warm_masters(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def warm_programs(rows: Iterable[Mapping[str, Any]]) -> dict[str, Process]:
     """Returns the programs with WARM(YES), by the process's name."""
-    attributes = ATTRIBUTES[ObjectType.PROCESS]
-    found = {}
-    for row in rows:
-        if row.get("warm_interpreter", "no") != "no":
-            values = {
-                name: attributes[name].read(value, row["name"]) for name, value in row.items() if name in attributes
-            }
-            found[row["name"]] = Process(name=row["name"], **values)
+    found = {row["name"]: process_of(row) for row in rows if row.get("warm_interpreter", "no") != "no"}
     return {name: process for name, process in found.items() if process.appl_type == ApplType.UNIX}
+
+
+def process_of(row: Mapping[str, Any]) -> Process:
+    """Returns the definition in a row of DISPLAY."""
+    attributes = ATTRIBUTES[ObjectType.PROCESS]
+    values = {name: attributes[name].read(value, row["name"]) for name, value in row.items() if name in attributes}
+    return Process(name=row["name"], **values)
 
 
 def startable(trigger: TriggerMessage, appl_types: Collection[int]) -> DeadLetter | None:

@@ -18,6 +18,8 @@ from trigmon.monitor import run_changes
 from trigmon.monitor.adoption import resume
 from trigmon.monitor.child_process import now_ms
 from trigmon.monitor.control_channel import ControlChannel
+from trigmon.monitor.defined_objects import defined
+from trigmon.monitor.own_intake import WAIT_MS, OwnIntake
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.registration import Registration
 from trigmon.monitor.trigger_plan import (
@@ -28,15 +30,13 @@ from trigmon.monitor.trigger_plan import (
     warm_masters,
     warm_programs,
 )
-from trigmon.monitor.undeliverable import put_dead_letter
-from trigmon.mq.calls import Backout, Display, GetMany, NewRuns, Open, RecordRuns
+from trigmon.mq.calls import Display, NewRuns, RecordRuns
 from trigmon.mq.descriptors import TriggerMessage
-from trigmon.mq.enums import GetOption, ObjectType, OpenOption
+from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
-from trigmon.mq.names import is_object_name
 from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Listing, Opened, WasGot, WereGot, WereRecorded
+from trigmon.mq.replies import WasGot, WereGot, WereRecorded
 from trigmon.mq.run import Run, RunFields, RunState, read_run
 from trigmon.rules.model.run_program import is_the_queue_managers
 from trigmon.rules.runs.new_run_record import as_recorded, new_run_id, recorded
@@ -44,14 +44,9 @@ from trigmon.rules.runs.run_ledger import cause_of
 
 log = logger()
 
-# How long one get waits. A message ends the wait at once; the interval only bounds how late a stop is noticed.
-_WAIT_MS: Final = 500
-# So many trigger messages are taken at a time, and so many runs held, before the rest stays on the initiation queue.
-# Behind that bound every queue waits for the one that brought it there, so it is far off: a held run is a row, no more.
-_AT_ONCE: Final = 32
+# So many runs are held before the rest stays on the initiation queue. Behind that bound every queue waits for the one
+# that brought it there, so it is far off: a held run is a row, no more.
 MOST_HELD: Final = 100_000
-_GET: Final = int(GetOption.WAIT | GetOption.SYNCPOINT | GetOption.FAIL_IF_QUIESCING)
-_OPEN: Final = int(OpenOption.INPUT_SHARED | OpenOption.FAIL_IF_QUIESCING)
 _PAUSE_S: Final = 1.0
 # How often other monitors are checked for their end, and how often one failure is logged.
 _LOOK_ROUND_S: Final = 2.0
@@ -79,6 +74,7 @@ class Watcher:
         self._link = link
         self._programs = programs
         self._initiation_q = initiation_q
+        self._intake = OwnIntake(link, initiation_q)
         self._registration = registration
         self._name = registration.name
         self._look_round_at = 0.0
@@ -106,8 +102,7 @@ class Watcher:
     def _serve_connection(self, stop: threading.Event) -> None:
         if not self._link.connection().monitor:
             raise NotAuthorized("this user may not write the ledger of runs: name it in server.monitors")
-        opened = self._link.call(Open(object_name=self._initiation_q, options=_OPEN))
-        assert isinstance(opened, Opened)
+        self._intake.open()
         resume(self._link, self._programs, self._name)
         log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
         self._ready()
@@ -120,17 +115,15 @@ class Watcher:
                 self._programs.apply_controls(cancel)
             if self._programs.waiting >= MOST_HELD:
                 self._seldom.warning("trigger messages stay on the initiation queue", runs_held=self._programs.waiting)
-                stop.wait(_WAIT_MS / 1000)
+                stop.wait(WAIT_MS / 1000)
                 continue
             unit = self._link.connection().unit
             try:
-                got = self._link.call(self._get(opened.handle, unit))
-                assert isinstance(got, WereGot)
-                self._take(got, unit)
+                self._take(self._intake.get(self._new_runs()), unit)
             except NoMsgAvailable:
                 controls.ask_now()
             except MQError as error:
-                if not self._may_go_on(error, unit):
+                if not self._may_go_on(error):
                     raise
                 stop.wait(_PAUSE_S)
 
@@ -163,22 +156,21 @@ class Watcher:
     def _rows(self, object_type: str) -> Iterator[dict[str, Any]]:
         return all_rows(self._link.call, Display(object_type=object_type))
 
-    def _may_go_on(self, error: MQError, unit: int) -> bool:
+    def _may_go_on(self, error: MQError) -> bool:
         """Returns whether the loop goes on after a refused call: its messages are backed out and tried again later."""
         if error.reason in (Reason.Q_DELETED, Reason.OBJECT_CHANGED, Reason.HOBJ_ERROR):
             return False
         self._seldom.warning("no trigger message can be taken", error=str(error))
         if error.reason != Reason.GET_INHIBITED:
-            self._link.call(Backout(unit=unit))
+            self._intake.give_back()
         return True
 
     # -- trigger messages -----------------------------------------------------------------------------------
 
-    def _get(self, handle: int, unit: int) -> GetMany:
-        """Returns the call that gets trigger messages, and records as runs those of the queue manager's own."""
+    def _new_runs(self) -> NewRuns:
+        """Returns how the get records the queue manager's own trigger messages as runs."""
         types = [int(each) for each in self._programs.launchers]
-        new = NewRuns(self._name, socket.gethostname(), self._last_id, types, self._programs.caps)
-        return GetMany(handle=handle, count=_AT_ONCE, options=_GET, wait_interval_ms=_WAIT_MS, unit=unit, runs=new)
+        return NewRuns(self._name, socket.gethostname(), self._last_id, types, self._programs.caps)
 
     def _take(self, got: WereGot, unit: int) -> None:
         """Starts what may start; records before what the queue manager left to the monitor to record."""
@@ -196,52 +188,35 @@ class Watcher:
 
     def _recorded_by_us(self, messages: list[WasGot], unit: int) -> list[Run]:
         """Records what the messages become, with the commit of their gets; returns the runs that were to be due."""
-        runs = [self._record(got, unit) for got in messages]
+        runs = [self._record(got) for got in messages]
         reply = self._link.call(RecordRuns(records=[run.json for run in runs], unit=unit, caps=self._programs.caps))
         assert isinstance(reply, WereRecorded)
         return [
             as_recorded(run, stands) for run, stands in zip(runs, reply.runs, strict=True) if run.state == RunState.DUE
         ]
 
-    def _record(self, got: WasGot, unit: int) -> Run:
+    def _record(self, got: WasGot) -> Run:
         """Returns the run of a trigger message: one that is to start, or a failed one, dead-lettered in the unit."""
         run_id = self._last_id = new_run_id(now_ms(), got.descriptor.msg_id, self._last_id)
         trigger = read_trigger(got.descriptor, got.data)
         if isinstance(trigger, DeadLetter):
-            return self._refused(got, unit, run_id, TriggerMessage(q_name=""), trigger)
+            return self._refused(got, run_id, TriggerMessage(q_name=""), trigger)
         plan: TriggerMessage | DeadLetter = trigger
         if not is_the_queue_managers(got.descriptor):
-            process = self._defined(ObjectType.PROCESS, trigger.process_name)
-            queue = self._defined(ObjectType.QLOCAL, trigger.q_name)
+            process = defined(self._link.call, ObjectType.PROCESS, trigger.process_name)
+            queue = defined(self._link.call, ObjectType.QLOCAL, trigger.q_name)
             plan = believed(got.descriptor, trigger, process, queue)
         verdict = plan if isinstance(plan, DeadLetter) else startable(plan, self._programs.launchers)
         if isinstance(plan, DeadLetter) or verdict is not None:
             assert verdict is not None
-            return self._refused(got, unit, run_id, trigger, verdict)
+            return self._refused(got, run_id, trigger, verdict)
         return self._recorded(got, run_id, plan, {"state": RunState.DUE})
 
     def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, known: RunFields) -> Run:
         known |= {"monitor": self._name, "host": socket.gethostname(), "initiation_q": self._initiation_q}
         return recorded(run_id, trigger, now_ms=now_ms(), **(known | cause_of(got.descriptor)))
 
-    def _refused(self, got: WasGot, unit: int, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> Run:
-        where = put_dead_letter(
-            self._link.call,
-            verdict,
-            got.descriptor,
-            got.data,
-            initiation_q=self._initiation_q,
-            q_mgr_name=self._link.connection().q_mgr_name,
-            now_ms=now_ms(),
-            unit=unit,
-            sets_context=self._link.connection().administrator,
-        )
+    def _refused(self, got: WasGot, run_id: str, trigger: TriggerMessage, verdict: DeadLetter) -> Run:
+        where = self._intake.dead_letter(got, int(verdict.reason), now_ms())
         log.error("program not started", run=run_id, reason=int(verdict.reason), why=verdict.why, trigger_message=where)
         return self._recorded(got, run_id, trigger, run_changes.failed(f"{verdict.why}; {where}", now_ms()))
-
-    def _defined(self, object_type: ObjectType, name: str) -> dict[str, Any] | None:
-        """Returns an object's row as it is defined now, None when it is not."""
-        if not is_object_name(name):
-            return None
-        reply = self._link.call(Display(object_type=object_type.name, name=name))
-        return reply.rows[0] if isinstance(reply, Listing) and reply.rows else None

@@ -1,0 +1,117 @@
+"""Looks at queues elsewhere for the reaper, which itself waits for no network: a thread and a connection a bridge.
+
+A look that takes too long is answered as if the queue could not be seen.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from trigmon.bridge.connection import BridgeError, RemoteConnection, RemoteError, environment
+from trigmon.bridge.queue_look import look
+from trigmon.log import Seldom, logger
+from trigmon.monitor.child_process import Child
+from trigmon.mq.run import RunFields
+from trigmon.mq.run_parts import QueueThere
+from trigmon.setting_sections import BridgeSettings
+
+log = logger()
+_LONGEST_S: Final = 5.0
+_SAY_AGAIN_S: Final = 60.0
+
+
+class Bridges(msgspec.Struct, frozen=True, kw_only=True):
+    """The bridges of a monitor by name, and the directory of ``monitor.secrets_directory``."""
+
+    by_name: Mapping[str, BridgeSettings] = {}
+    secrets: str | None = None
+
+    def connection(self, name: str) -> RemoteConnection:
+        """Returns a new connection of this bridge, which is not made yet."""
+        return RemoteConnection(name, self.by_name[name], self.secrets, application="trigmon monitor")
+
+    def variables(self) -> dict[str, dict[str, str]]:
+        """Returns the variables of programs whose queue is elsewhere, by bridge."""
+        return {name: environment(settings) for name, settings in self.by_name.items()}
+
+
+NO_BRIDGES: Final = Bridges()
+
+
+class Look(msgspec.Struct, frozen=True, eq=False):
+    """What is looked for: the queue behind the end of a program (``end``), or whether it has been opened (None)."""
+
+    child: Child
+    end: RunFields | None
+    until: float
+
+
+class RemoteLooks:
+    """The looks of one monitor. ``wake`` is called when one is answered; :meth:`answers` is the reaper's."""
+
+    def __init__(self, bridges: Bridges, wake: Callable[[], None]) -> None:
+        self._bridges = bridges
+        self._wake = wake
+        self._wanted: dict[str, queue.SimpleQueue[Look | None]] = {}
+        self._pending: dict[int, Look] = {}
+        self._answered: deque[tuple[Look, QueueThere | None]] = deque()
+        self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
+
+    def ask(self, child: Child, end: RunFields | None) -> None:
+        """Asks for a look at the queue of a child. It is answered in any case."""
+        wanted = Look(child, end, time.monotonic() + _LONGEST_S)
+        self._pending[id(wanted)] = wanted
+        name = child.order.bridge
+        if name not in self._bridges.by_name:  # it was taken out of the settings
+            self._answer(wanted, None)
+            return
+        if name not in self._wanted:
+            self._wanted[name] = queue.SimpleQueue()
+            threading.Thread(target=self._run, args=(name,), name=f"looks over {name}", daemon=True).start()
+        self._wanted[name].put(wanted)
+
+    def answers(self, *, at_once: bool = False) -> Iterator[tuple[Look, QueueThere | None]]:
+        """Yields what was answered, and what took too long; ``at_once``: nothing is waited for any more."""
+        while self._answered:
+            wanted, seen = self._answered.popleft()
+            if self._pending.pop(id(wanted), None) is not None:
+                yield wanted, seen
+        now = time.monotonic()
+        for wanted in list(self._pending.values()):
+            if at_once or wanted.until <= now:
+                del self._pending[id(wanted)]
+                yield wanted, None
+
+    def due_at(self) -> list[float]:
+        """Returns when looks have taken too long, by time.monotonic()."""
+        return [wanted.until for wanted in self._pending.values()]
+
+    def stop(self) -> None:
+        """Ends the threads; one that waits for a network ends with its process."""
+        for wanted in self._wanted.values():
+            wanted.put(None)
+
+    def _answer(self, wanted: Look, seen: QueueThere | None) -> None:
+        self._answered.append((wanted, seen))
+        self._wake()
+
+    def _run(self, name: str) -> None:
+        connection = self._bridges.connection(name)
+        while (wanted := self._wanted[name].get()) is not None:
+            seen = None
+            try:
+                if wanted.until > time.monotonic():
+                    seen = look(connection, wanted.child.order.trigger.q_name)
+            except (RemoteError, BridgeError) as error:
+                self._seldom.warning("a queue elsewhere cannot be seen", bridge=name, error=str(error))
+            except Exception:
+                log.exception("a look at a queue elsewhere failed", bridge=name)
+            self._answer(wanted, seen)
+        connection.drop()
