@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from tests.mqi.mqi_program import INPUT, OUTPUT, SYNCPOINT, WAIT, Failed
+from tests.mqi.mqi_program import INPUT, OUTPUT, SHARE_NO_BLOCK, SHARE_NONE, SYNCPOINT, WAIT, Failed, Program
+from tests.waiting import until
 from trigmon.mqi import ibmmqc
 from trigmon.mqi.structures import MQCBC, MQMD
 
@@ -75,7 +76,7 @@ def test_while_callbacks_are_called_no_other_thread_may_make_calls(program, queu
     program.control(START)
     with pytest.raises(Failed, match="2500"):
         program.put(hobj)
-    with pytest.raises(Failed, match="2534"):
+    with pytest.raises(Failed, match="2500"):
         program.control(START)
     program.control(STOP)
     program.put(hobj)
@@ -142,8 +143,6 @@ def test_what_is_not_registered_or_not_an_operation_is_refused(program, queue, c
 
 
 def test_the_event_handler_learns_that_the_queue_manager_is_lost(daemon, monkeypatch, calls):
-    from tests.mqi.mqi_program import Program
-
     manager = daemon("QM2")
     monkeypatch.setenv("TRIGMON_HOME", str(manager.home))
     program = Program(b"QM2")
@@ -155,3 +154,79 @@ def test_the_event_handler_learns_that_the_queue_manager_is_lost(daemon, monkeyp
     while came.count((EVENT_CALL, 2009)) < 2:  # the consumer's and the handler's; before it, that no message is there
         came.append(calls.get(timeout=30)[:2])
     assert set(came) <= {(EVENT_CALL, 2009), (EVENT_CALL, 2033)}
+
+
+class Waiting(threading.Thread):
+    """A thread that waits in MQGET for a message."""
+
+    def __init__(self, program, hobj):
+        super().__init__()
+        self.program, self.hobj = program, hobj
+        self.data = None
+        self.start()
+        until(lambda: ibmmqc.MQCMIT(program.hconn)[1] == 2219)
+
+    def run(self):
+        self.data = self.program.data(self.hobj, WAIT, wait_ms=-1)
+
+
+@pytest.fixture
+def no_block(here, queue, calls):
+    """A program whose calls do not wait for each other, the queue that it reads, and its handle."""
+    program, name = Program(options=SHARE_NO_BLOCK), queue()
+    hobj = program.open(name, INPUT)
+    program.callback(REGISTER, hobj, options=WAIT, wait_ms=-1)
+    yield program, name, hobj
+    ibmmqc.MQDISC(program.hconn)
+
+
+def refusal(call, *arguments):
+    with pytest.raises(Failed) as failed:
+        call(*arguments)
+    return failed.value.reason
+
+
+def test_callbacks_are_not_started_beside_a_waiting_get(no_block, qm, calls):
+    program, name, hobj = no_block
+    waiting = Waiting(program, hobj)
+    assert refusal(program.control, START) == 2219
+    qm.put(name, b"to the get")
+    waiting.join(60)
+    program.control(START)
+    qm.put(name, b"to the callback")
+    assert (waiting.data, next_message(calls)[1]) == (b"to the get", b"to the callback")
+    assert refusal(program.control, START) == 2500
+
+
+def test_a_suspended_program_makes_calls_and_neither_a_resumption_nor_an_end_overtakes_one(no_block, qm, calls):
+    program, name, hobj = no_block
+    program.control(START)
+    program.control(SUSPEND)
+    assert refusal(program.control, START) == 2534
+    waiting = Waiting(program, hobj)
+    for operation in (RESUME, STOP):
+        assert refusal(program.control, operation) == 2219
+    assert refusal(program.disconnect) == 2219
+    qm.put(name, b"to the get")
+    waiting.join(60)
+    program.control(RESUME)
+    assert refusal(program.commit) == 2500
+    qm.put(name, b"to the callback")
+    assert (waiting.data, next_message(calls)[1]) == (b"to the get", b"to the callback")
+
+
+def test_a_thread_that_may_not_use_a_handle_neither_stops_nor_ends_it(here, queue, qm, calls):
+    program, name, ended = Program(options=SHARE_NONE), queue(), []
+    program.callback(REGISTER, program.open(name, INPUT), options=WAIT, wait_ms=-1)
+    program.control(START)
+
+    def use():
+        ended.extend(refusal(call) for call in (lambda: program.control(STOP), program.disconnect))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join(60)
+    assert ended == [2018, 2018]
+    qm.put(name, b"one")
+    assert next_message(calls)[1] == b"one"
+    program.disconnect()

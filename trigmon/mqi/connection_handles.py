@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
 
 from trigmon.client.connection import Connection, hand_over
@@ -71,7 +71,8 @@ class AsyncPuts:
 class Session:
     """A connection of the MQI. ``share`` is how its handle may be shared by threads (MQCNO_HANDLE_SHARE_*).
 
-    ``consumer_thread`` is the thread that calls callbacks, 0 while none does: then no other may make calls.
+    ``consumer_thread`` is the thread that calls callbacks, 0 while none does: then no other may make calls, unless it
+    ``is_idle``: suspended, with no callback under way.
     """
 
     def __init__(self, number: int, connection: Connection, share: int) -> None:
@@ -80,6 +81,8 @@ class Session:
         self.objects: dict[int, OpenObject] = {}
         self.async_puts = AsyncPuts()
         self.consumer_thread = 0
+        self.is_idle = False
+        self._closing_thread = 0
         self._tokens: dict[bytes, tuple[bytes, bytes]] = {}
         self._token_numbers = count(1)
         self._share = share
@@ -87,22 +90,58 @@ class Session:
         self._lock = threading.RLock()
         self._numbers = count(1)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the callbacks have the connection."""
+        return bool(self.consumer_thread) and not self.is_idle
+
+    def check_thread(self) -> None:
+        """Raises MqiError (2018) where the handle is another thread's, or another thread ends the connection."""
+        here = threading.get_ident()
+        if here == self.consumer_thread:
+            return
+        shares = self._share & (ConnectOption.HANDLE_SHARE_BLOCK | ConnectOption.HANDLE_SHARE_NO_BLOCK)
+        if here != self._owner and not shares:
+            raise MqiError(MqiReason.HCONN_ERROR, "this handle is of one thread: connect with MQCNO_HANDLE_SHARE_BLOCK")
+        if self._closing_thread not in (0, here):
+            raise MqiError(MqiReason.HCONN_ERROR, "another thread has disconnected")
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Holds the connection for one call; another thread's is waited for. Raises MqiError: 2018, 2219, 2500."""
+        here = threading.get_ident()
+        self._check_free(here)
+        # The library's own thread always waits, and so does the end: what they meet is a short call.
+        waits = here in (self.consumer_thread, self._closing_thread)
+        if not self._lock.acquire(blocking=waits or not self._share & ConnectOption.HANDLE_SHARE_NO_BLOCK):
+            raise MqiError(MqiReason.CALL_IN_PROGRESS, "another thread's call is in progress")
+        try:
+            self._check_free(here)  # what it waited for may have started the callbacks, or begun to disconnect
+            yield
+        finally:
+            self._lock.release()
+
     @contextmanager
     def used(self) -> Iterator[Connection]:
         """Lets this thread make calls; another one's call waits. Raises MqiError: 2018, 2219, 2500."""
-        here = threading.get_ident()
-        if self.consumer_thread not in (0, here):
-            raise MqiError(MqiReason.HCONN_ASYNC_ACTIVE, "a callback may use this connection, nobody else")
-        is_other = here not in (self._owner, self.consumer_thread)
-        if is_other and not self._share & (ConnectOption.HANDLE_SHARE_BLOCK | ConnectOption.HANDLE_SHARE_NO_BLOCK):
-            raise MqiError(MqiReason.HCONN_ERROR, "this handle is of one thread: connect with MQCNO_HANDLE_SHARE_BLOCK")
-        if not self._lock.acquire(blocking=not self._share & ConnectOption.HANDLE_SHARE_NO_BLOCK):
-            raise MqiError(MqiReason.CALL_IN_PROGRESS, "another thread's call is in progress")
-        try:
+        with self.turn():
             hand_over(self.connection)
             yield self.connection
-        finally:
-            self._lock.release()
+
+    def close_to_others(self, *, closes: bool = True) -> None:
+        """Lets no other thread in any more, behind a call that is in progress, or lets them in again.
+
+        Raises MqiError: 2018, 2219.
+        """
+        self.check_thread()
+        with nullcontext() if self.is_held or not closes else self.turn():
+            self.check_thread()
+            self._closing_thread = threading.get_ident() if closes else 0
+
+    def _check_free(self, here: int) -> None:
+        self.check_thread()
+        if self.is_held and here != self.consumer_thread:
+            raise MqiError(MqiReason.HCONN_ASYNC_ACTIVE, "a callback may use this connection, nobody else")
 
     def token_for(self, msg_id: bytes, correl_id: bytes) -> bytes:
         """Returns a token for a message that was got, by which this connection finds it again; the last 4096 count."""

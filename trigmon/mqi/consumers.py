@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Final
 
 from trigmon.mq.descriptors import LARGEST_LONG
@@ -64,6 +65,8 @@ class Consumers:
         self._thread: threading.Thread | None = None
         self._is_to_end = threading.Event()
         self._is_suspended = False
+        self._idle = threading.Event()
+        self._state = threading.Lock()
 
     def operate(self, operation: int, hobj: int, cbd: Values, md: bytes, gmo: bytes) -> None:
         """Registers, deregisters, suspends or resumes a callback (MQCB). Raises MqiError."""
@@ -83,24 +86,56 @@ class Consumers:
 
     def control(self, operation: int) -> None:
         """Starts, stops, suspends or resumes all (MQCTL). Raises MqiError."""
+        self._session.check_thread()
         if operation in (Operation.SUSPEND, Operation.RESUME):
             if not self._session.consumer_thread:
                 raise MqiError(MqiReason.OPERATION_NOT_ALLOWED, "no callbacks are being called")
-            self._is_suspended = operation == Operation.SUSPEND
+            (self._suspend if operation == Operation.SUSPEND else self._resume)()
         elif operation in (Operation.START, Operation.START_WAIT):
             self._start(waits=operation == Operation.START_WAIT)
         elif operation == Operation.STOP:
+            if self._session.is_idle:
+                with self._session.turn():
+                    self._want_stop()
             self.stop()
         else:
             raise MqiError(MqiReason.OPERATION_ERROR, f"operation {operation:#x} of MQCTL")
 
     def stop(self) -> None:
         """Ends the calls; from a callback, when that has returned. Nothing happens where none are made."""
-        self._is_to_end.set()
+        self._want_stop()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
             self._thread = None
+
+    def _want_stop(self) -> None:
+        """Asks the thread to end; no other call comes in from here on."""
+        with self._state:
+            self._is_to_end.set()
+            self._session.is_idle = False
+
+    def _suspend(self) -> None:
+        """Suspends, and waits until no callback is under way, unless it is one that asks."""
+        self._is_suspended = True
+        if self._session.consumer_thread == threading.get_ident():
+            return
+        while self._is_suspended and self._session.consumer_thread and not self._idle.wait(_TURN_MS / 1000):
+            continue
+
+    def _resume(self) -> None:
+        """Gives the connection back to the callbacks, behind another thread's call."""
+        with self._session.turn() if self._session.is_idle else nullcontext(), self._state:
+            self._is_suspended = self._session.is_idle = False
+            self._idle.clear()
+
+    def _is_idle_turn(self) -> bool:
+        with self._state:
+            if not self._is_suspended or self._is_to_end.is_set():
+                return False
+            self._session.is_idle = True
+            self._idle.set()
+            return True
 
     def forget(self, hobj: int) -> None:
         """Forgets the callback of an object that was closed."""
@@ -119,14 +154,25 @@ class Consumers:
             self._tell(made, CallType.REGISTER_CALL)
 
     def _start(self, *, waits: bool) -> None:
+        if self._session.is_held and not waits and self._session.consumer_thread != threading.get_ident():
+            raise MqiError(MqiReason.HCONN_ASYNC_ACTIVE, "the callbacks are being called already")
         if self._session.consumer_thread:
-            raise MqiError(MqiReason.OPERATION_NOT_ALLOWED, "the callbacks are being called already")
+            raise MqiError(MqiReason.OPERATION_NOT_ALLOWED, "the callbacks are being called already, or suspended")
+        with self._session.turn():
+            self._begin(waits=waits)
+        if waits:
+            self._run()
+
+    def _begin(self, *, waits: bool) -> None:
+        if self._session.consumer_thread:
+            raise MqiError(MqiReason.OPERATION_NOT_ALLOWED, "another thread was faster")
         if not self._all:
             raise MqiError(MqiReason.NO_CALLBACKS_ACTIVE, "no callback is registered")
         self._is_to_end.clear()
+        self._idle.clear()
+        self._is_suspended = self._session.is_idle = False
         if waits:
             self._session.consumer_thread = threading.get_ident()
-            self._run()
             return
         begun = threading.Event()
 
@@ -147,16 +193,22 @@ class Consumers:
             self._tell_all(CallbackOption.STOP_CALL, CallType.STOP_CALL)
         finally:
             self._session.consumer_thread = 0
+            self._session.is_idle = False
 
     def _turn(self) -> None:
         """Gives each consumer a message that is there; where there is none, waits for the first one's."""
         consumers = [one for hobj, one in self._all.items() if hobj and not one.is_suspended]
-        if self._is_suspended or not consumers:
+        if self._is_idle_turn() or not consumers:
             self._is_to_end.wait(_TURN_MS / 1000)
             return
-        had_one = [self._serve(consumer, 0) for consumer in consumers if not self._is_to_end.is_set()]
-        if not any(had_one) and not self._is_to_end.is_set():
+        had_one = [self._serve(consumer, 0) for consumer in consumers if not self._is_held_up]
+        if not any(had_one) and not self._is_held_up:
             self._serve(consumers[0], _TURN_MS if len(consumers) == 1 else _TURN_MS // 10)
+
+    @property
+    def _is_held_up(self) -> bool:
+        """Whether a callback has stopped or suspended: then no other one follows it."""
+        return self._is_to_end.is_set() or self._is_suspended
 
     def _serve(self, consumer: Consumer, wait_ms: int) -> bool:
         """Gets one message and calls back; returns whether there was one."""

@@ -114,13 +114,16 @@ def MQCONNX(
 def MQDISC(hconn: int) -> Answer:
     """Commits, closes and disconnects."""
     session = SESSIONS.of(hconn)
-    if hconn in _consumers:
-        _consumers[hconn].stop()
+    session.close_to_others()
     try:
+        if hconn in _consumers:
+            _consumers[hconn].stop()
         with session.used() as connection:
             connection.disconnect()
     finally:
-        if not session.connection.alive:
+        if session.connection.alive:
+            session.close_to_others(closes=False)
+        else:
             _consumers.pop(hconn, None)
             SESSIONS.end(session)
     return (0,)

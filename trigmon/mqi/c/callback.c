@@ -16,7 +16,7 @@ int64_t monotonic_ms(void) {
 }
 
 struct consumption *consumption_of(struct connection *c) {
-    if (c->consumption != NULL) return c->consumption;
+    if (consumption_now(c) != NULL) return c->consumption;
     struct consumption *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
     pthread_mutex_init(&made->lock, NULL);
@@ -26,12 +26,13 @@ struct consumption *consumption_of(struct connection *c) {
 }
 
 int is_consumer_thread(const struct connection *c) {
-    const struct consumption *all = c->consumption;
-    return all != NULL && __atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE) && pthread_equal(all->thread, pthread_self());
+    const struct consumption *all = consumption_now(c);
+    if (all == NULL || !__atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE)) return 0;
+    return pthread_equal(__atomic_load_n(&all->thread, __ATOMIC_ACQUIRE), pthread_self());
 }
 
 int consumers_hold(const struct connection *c) {
-    const struct consumption *all = c->consumption;
+    const struct consumption *all = consumption_now(c);
     if (all == NULL || !__atomic_load_n(&all->is_running, __ATOMIC_ACQUIRE)) return 0;
     return !__atomic_load_n(&all->is_idle, __ATOMIC_ACQUIRE) || __atomic_load_n(&all->wants_stop, __ATOMIC_ACQUIRE);
 }
@@ -170,6 +171,7 @@ void *run_consumers(void *given) {
     struct connection *c = given;
     struct consumption *all = c->consumption;
     MQHOBJ hobjs[256];
+    __atomic_store_n(&all->thread, pthread_self(), __ATOMIC_RELEASE);
     call_all(c, MQCBCT_START_CALL, MQCBDO_START_CALL);
     while (!is_to_end(all)) {
         int count = consumers(c, hobjs, 256), served = 0, ended = count < 0;

@@ -16,7 +16,7 @@ struct consumer {
 
 /* What MQCTL has started on a connection. */
 struct consumption {
-    pthread_t thread;
+    pthread_t thread; /* set by itself, when it has begun */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int is_running; /* the thread is there */
@@ -29,6 +29,11 @@ struct consumption {
     void *buffer;
     MQLONG room;
 };
+
+/* What MQCTL and MQCB have made, or NULL; threads look at it without the connection's lock. */
+static inline struct consumption *consumption_now(const struct connection *c) {
+    return __atomic_load_n(&c->consumption, __ATOMIC_ACQUIRE);
+}
 
 int64_t monotonic_ms(void);
 struct consumption *consumption_of(struct connection *c);

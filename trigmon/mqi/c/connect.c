@@ -173,7 +173,7 @@ static struct result disconnected(struct connection *connection) {
     write_int(&connection->out, connection->in_unit ? connection->unit : 0);
     struct result result = exchange(connection, &reply);
     if (result.comp_code == MQCC_OK && of_unit.reason) result = warned(of_unit.reason);
-    connection->ended = 1;
+    __atomic_store_n(&connection->ended, 1, __ATOMIC_RELEASE);
     break_link(connection, MQRC_HCONN_ERROR);
     return result;
 }

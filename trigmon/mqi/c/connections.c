@@ -21,11 +21,15 @@ void answer(struct result result, PMQLONG comp_code, PMQLONG reason) {
     if (reason != NULL) *reason = result.reason;
 }
 
+static int has_ended(const struct connection *connection) {
+    return __atomic_load_n(&connection->ended, __ATOMIC_ACQUIRE);
+}
+
 /* Returns the connection of a handle with its table locked, or NULL. */
 static struct connection *looked_up(MQHCONN hconn) {
     if (hconn <= 0) return NULL;
     struct connection *found = table[hconn & (MOST_CONNECTIONS - 1)];
-    return found != NULL && found->hconn == hconn && !found->ended && found->pid == getpid() ? found : NULL;
+    return found != NULL && found->hconn == hconn && !has_ended(found) && found->pid == getpid() ? found : NULL;
 }
 
 /* Frees a connection that is not in the table, or that nobody uses any more. */
@@ -48,7 +52,7 @@ void free_connection(struct connection *connection) {
 
 /* Gives one use back with its table locked; the last one of an ended connection frees it. */
 static void drop_use(struct connection *connection) {
-    if (--connection->users == 0 && connection->ended) {
+    if (--connection->users == 0 && has_ended(connection)) {
         table[connection->hconn & (MOST_CONNECTIONS - 1)] = NULL;
         free_connection(connection);
     }
@@ -70,7 +74,7 @@ MQLONG take_turn(struct connection *connection) {
         pthread_mutex_lock(&connection->lock);
     else if (pthread_mutex_trylock(&connection->lock) != 0)
         return MQRC_CALL_IN_PROGRESS;
-    if (!connection->ended) return MQRC_NONE;
+    if (!has_ended(connection)) return MQRC_NONE;
     pthread_mutex_unlock(&connection->lock);
     return MQRC_HCONN_ERROR;
 }
@@ -141,7 +145,7 @@ MQHCONN connected_before(const char *name) {
     pthread_mutex_lock(&table_lock);
     for (int place = 0; place < MOST_CONNECTIONS && !found; place++) {
         struct connection *each = table[place];
-        if (each == NULL || each->ended || each->pid != getpid() || each->share != MQCNO_HANDLE_SHARE_NONE) continue;
+        if (each == NULL || has_ended(each) || each->pid != getpid() || each->share != MQCNO_HANDLE_SHARE_NONE) continue;
         if (pthread_equal(each->owner, pthread_self()) && !each->broken && strcmp(each->asked, name) == 0)
             found = each->hconn;
     }

@@ -32,12 +32,15 @@ static MQLONG start_thread(struct connection *c, MQPTR area) {
     all->buffer = malloc(FIRST_BUFFER);
     all->room = all->buffer ? FIRST_BUFFER : 0;
     all->area = area;
-    all->wants_stop = all->is_suspended = all->is_idle = 0;
-    memset(&all->thread, 0, sizeof all->thread); /* not that of one before, which another thread may have by now */
+    int *const flags[] = {&all->wants_stop, &all->is_suspended, &all->is_idle};
+    for (int i = 0; i < 3; i++) __atomic_store_n(flags[i], 0, __ATOMIC_RELEASE);
+    pthread_t none, made;
+    memset(&none, 0, sizeof none); /* not that of one before, which another thread may have by now */
+    __atomic_store_n(&all->thread, none, __ATOMIC_RELEASE);
     use_again(c);
     __atomic_store_n(&all->is_running, 1, __ATOMIC_RELEASE);
-    if (pthread_create(&all->thread, NULL, run_consumers, c) == 0)
-        pthread_detach(all->thread);
+    if (pthread_create(&made, NULL, run_consumers, c) == 0)
+        pthread_detach(made);
     else {
         __atomic_store_n(&all->is_running, 0, __ATOMIC_RELEASE);
         give_back(c);
@@ -57,15 +60,15 @@ static MQLONG start_in_callback(struct consumption *all) {
 
 static MQLONG start(struct connection *c, MQLONG operation, MQPTR area) {
     int waits = operation == MQOP_START_WAIT;
-    if (is_consumer_thread(c)) return waits ? MQRC_ENVIRONMENT_ERROR : start_in_callback(c->consumption);
+    if (is_consumer_thread(c)) return waits ? MQRC_ENVIRONMENT_ERROR : start_in_callback(consumption_now(c));
     if (consumers_hold(c) && !waits) return MQRC_HCONN_ASYNC_ACTIVE;
-    if (is_running(c->consumption)) return MQRC_OPERATION_NOT_ALLOWED;
+    if (is_running(consumption_now(c))) return MQRC_OPERATION_NOT_ALLOWED;
     MQLONG reason = take_turn(c);
     if (reason != MQRC_NONE) return reason;
     reason = start_thread(c, area);
     pthread_mutex_unlock(&c->lock);
     if (reason != MQRC_NONE || !waits) return reason;
-    struct consumption *all = c->consumption;
+    struct consumption *all = consumption_now(c);
     pthread_mutex_lock(&all->lock);
     while (all->is_running) pthread_cond_wait(&all->changed, &all->lock);
     pthread_mutex_unlock(&all->lock);
@@ -74,20 +77,21 @@ static MQLONG start(struct connection *c, MQLONG operation, MQPTR area) {
 
 /* Suspends, and waits until no callback is under way, unless it is one that asks. */
 static MQLONG suspend(struct connection *c) {
-    struct consumption *all = c->consumption;
+    struct consumption *all = consumption_now(c);
     if (!is_running(all)) return MQRC_OPERATION_NOT_ALLOWED;
     pthread_mutex_lock(&all->lock);
-    int is_itself = pthread_equal(all->thread, pthread_self());
+    int is_itself = is_consumer_thread(c);
     __atomic_store_n(&all->is_suspended, 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&all->changed);
-    while (!is_itself && all->is_running && !all->is_idle) pthread_cond_wait(&all->changed, &all->lock);
+    /* Another thread may resume it, or end it, before it is idle. */
+    while (!is_itself && all->is_running && all->is_suspended && !all->is_idle) pthread_cond_wait(&all->changed, &all->lock);
     pthread_mutex_unlock(&all->lock);
     return MQRC_NONE;
 }
 
 /* Gives the connection back to the consumers, behind a call of another thread. */
 static MQLONG resume(struct connection *c) {
-    struct consumption *all = c->consumption;
+    struct consumption *all = consumption_now(c);
     if (!is_running(all)) return MQRC_OPERATION_NOT_ALLOWED;
     int is_free = !consumers_hold(c);
     MQLONG reason = is_free ? take_turn(c) : MQRC_NONE;
@@ -102,9 +106,10 @@ static MQLONG resume(struct connection *c) {
 }
 
 /* Asks the thread to end, and lets no other call in from here on. */
-static void want_stop(struct consumption *all) {
+static void want_stop(struct connection *c) {
+    struct consumption *all = consumption_now(c);
     pthread_mutex_lock(&all->lock);
-    int is_itself = all->is_running && pthread_equal(all->thread, pthread_self());
+    int is_itself = is_consumer_thread(c);
     if (all->wants_stop != 1) __atomic_store_n(&all->wants_stop, is_itself ? BY_A_CALLBACK : 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&all->changed);
     pthread_mutex_unlock(&all->lock);
@@ -112,21 +117,21 @@ static void want_stop(struct consumption *all) {
 
 /* Ends the thread and waits for its end, unless it is the thread itself that asks. */
 void stop_consumption(struct connection *c) {
-    struct consumption *all = c->consumption;
+    struct consumption *all = consumption_now(c);
     if (!is_running(all)) return;
-    want_stop(all);
+    want_stop(c);
     pthread_mutex_lock(&all->lock);
-    int is_itself = all->is_running && pthread_equal(all->thread, pthread_self());
+    int is_itself = is_consumer_thread(c);
     while (!is_itself && all->is_running) pthread_cond_wait(&all->changed, &all->lock);
     pthread_mutex_unlock(&all->lock);
 }
 
 static MQLONG stop(struct connection *c) {
-    if (!is_running(c->consumption)) return MQRC_NONE;
+    if (!is_running(consumption_now(c))) return MQRC_NONE;
     if (!consumers_hold(c)) {
         MQLONG reason = take_turn(c);
         if (reason != MQRC_NONE) return reason;
-        want_stop(c->consumption);
+        want_stop(c);
         pthread_mutex_unlock(&c->lock);
     }
     stop_consumption(c);
