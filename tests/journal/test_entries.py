@@ -1,6 +1,7 @@
 """The entries of the journal: each change that a store writes to rows, and what rows need of it."""
 
 import pytest
+from msgspec.structs import replace
 
 from trigmon.journal.entries import FORMS, Entries, RecoverStore, SetMeta, UnknownEntryError, changes_in
 from trigmon.mq.attributes import LocalQueue, Process
@@ -97,8 +98,22 @@ def test_what_is_done_to_reserved_messages_comes_back():
     )
     assert (reserve.reservation, reserve.first) == (7, 3)
     assert give_back.adds == 2
+    assert [message.descriptor.group_id for message in reserve.messages] == [bytes(24), b"g" * 24]
+    assert [message.expires_ms for message in reserve.messages] == [99, 99]
     for found in (reserve, settle, give_back):
-        assert [message.descriptor.group_id for message in found.messages] == [bytes(24), b"g" * 24]
+        assert [(message.number, message.q_name) for message in found.messages] == [(17, "Q"), (17, "Q")]
+
+
+def test_simple_messages_that_are_reserved_are_written_as_ranges_and_come_back_in_their_order():
+    numbers = [40, 41, 42, 7, 8, 50]
+    messages = tuple(StoredMessage(number, "Q", 4, True, PLAIN, b"") for number in numbers)
+    entries = Entries()
+    entries.add(c.ReserveMessages(7, messages, 3))
+    (found,) = changes_in(entries.encoded())
+    assert [message.number for message in found.messages] == numbers
+    many = Entries()
+    many.add(c.ReserveMessages(7, tuple(replace(messages[0], number=n) for n in range(1000)), 3))
+    assert len(many.encoded()) < len(entries.encoded())
 
 
 def test_a_marked_message_that_goes_to_the_next_unit_comes_back():

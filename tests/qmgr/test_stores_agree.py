@@ -55,6 +55,7 @@ from trigmon.mq.replies import Opened, Refused, Reserved, Settled, Sifted, WasGo
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sql import read_ahead, reserved_cache
 from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sql.reserved_ranges import ReservedRanges
 from trigmon.store.sqlite import first_rows
 
 LASTING = ("F", "E", "D", "B", "INITQ", "A")
@@ -654,6 +655,7 @@ def check_that_small_windows_agree(script):
         patched.setattr(read_ahead, "MOST_ROWS", 4)
         patched.setattr(read_ahead, "MOST_OF_A_UNIT", 3)
         patched.setattr(reserved_cache, "MOST_BYTES", 4 * reserved_cache.OF_A_MESSAGE)
+        patched.setattr(ReservedRanges, "least", 1)
         check_that_stores_agree(script, "sqlite")
 
 

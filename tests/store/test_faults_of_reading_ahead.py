@@ -12,9 +12,10 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.stored_messages import Found, Selection
-from trigmon.store.sql import read_ahead, reserved_cache
+from trigmon.store.sql import available_rows, read_ahead, reserved_cache, reserved_ranges
 from trigmon.store.sql.read_ahead import Ahead, Window
 from trigmon.store.sql.reserved_cache import ReservedCache
+from trigmon.store.sql.reserved_ranges import ReservedRanges
 
 
 def backouts(seed: int, steps: int = 80) -> list[tuple]:
@@ -70,7 +71,19 @@ def read_from_the_first(cache, selection):
     return Found(tuple(of[: selection.limit])) if of else None
 
 
+def forget_at_the_start(record):
+    """A start marks no row of what was reserved."""
+    record._of = {}
+    record._write()
+
+
 FAULTS = {
+    "look-ups find what is reserved without marks": of_class(available_rows, "FINDS", frozenset()),
+    "what goes back stays in the record of ranges": of_class(ReservedRanges, "remove", lambda *_: None),
+    "a range has what lies between its numbers": of_class(
+        reserved_ranges, "stretches", lambda numbers: [(min(numbers), max(numbers))]
+    ),
+    "a start forgets what is reserved": of_class(ReservedRanges, "recover", forget_at_the_start),
     "a put is not followed": ignored(c.AddMessage),
     "a get in a unit of work is not followed": ignored(c.TakeMessage),
     "a get is not followed": ignored(c.RemoveMessage),

@@ -18,6 +18,7 @@ from trigmon.mq.enums import GetOption, MatchOption, OpenOption
 from trigmon.rules.model.changes import AddMessage
 from trigmon.store.port import StoreBroken, StoreLost, UnsupportedVersion
 from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sql.reserved_ranges import ReservedRanges
 from trigmon.store.sql.row_writes import WRITE
 from trigmon.store.sqlite import durable_turns
 from trigmon.store.sqlite.checksums import ROWS
@@ -68,6 +69,7 @@ def play_and_compare(seed, kind, steps, directory):
 @pytest.mark.parametrize("kind", [traffic, batches, large_ends], ids=lambda kind: kind.__name__)
 def test_it_equals_what_was_written_behind_every_step_of_random_scripts(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(Leftovers, "at_once", 3)
+    monkeypatch.setattr(ReservedRanges, "least", 1)
     monkeypatch.setattr(durable_turns, "MOST_WAITING", 60)  # so that a replay begins in many places
     compared, with_replay = play_and_compare(7, kind, 60, tmp_path)
     assert compared > 60
@@ -80,6 +82,7 @@ def test_it_equals_what_was_written_behind_each_of_10000_steps(tmp_path, monkeyp
     compared = 0
     for seed in range(part * 100, part * 100 + 100):
         monkeypatch.setattr(Leftovers, "at_once", 1 + seed % 4)
+        monkeypatch.setattr(ReservedRanges, "least", 1 + seed % 3)
         monkeypatch.setattr(durable_turns, "MOST_WAITING", 1 + seed % 50)
         monkeypatch.setattr(journal_module, "SIZE", 64 << (10 + seed % 3))
         home = tmp_path / str(seed)
@@ -125,7 +128,7 @@ def test_a_journal_of_another_version_is_refused_by_name_and_left_as_it_is(world
     path = files / "qm.db-turns"
     path.write_bytes(path.read_bytes()[:8] + b"\x09" + path.read_bytes()[9:])
     before = path.read_bytes()
-    with pytest.raises(UnsupportedVersion, match=r"version 9; this trigmon knows 2: start the trigmon that wrote it"):
+    with pytest.raises(UnsupportedVersion, match=r"version 9; this trigmon knows 3: start the trigmon that wrote it"):
         SqliteStore(files)
     assert path.read_bytes() == before
 

@@ -6,10 +6,11 @@ So applying the entries of a turn to the rows before it gives the rows behind it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
@@ -17,7 +18,7 @@ from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import Run, decode_run, encode_run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
-from trigmon.rules.model.stored_messages import StoredMessage
+from trigmon.rules.model.stored_messages import StoredMessage, is_simple, stretches
 
 _OUTSIDE_GROUPS = MessageDescriptor()
 _ARRAY = b"\xdd"
@@ -70,17 +71,39 @@ def _ref(message: StoredMessage) -> Ref:
     return message.number, message.q_name, message.priority, None if descriptor.group_id == NO_ID else descriptor
 
 
-def _refs(messages: Iterable[StoredMessage]) -> tuple[Ref, ...]:
-    return tuple(map(_ref, messages))
-
-
 def _message(ref: Ref) -> StoredMessage:
     number, q_name, priority, descriptor = ref
     return StoredMessage(number, q_name, priority, True, descriptor or _OUTSIDE_GROUPS, b"")
 
 
-def _messages(refs: Iterable[Ref]) -> tuple[StoredMessage, ...]:
-    return tuple(map(_message, refs))
+_Stretches = list[tuple[int, int]]
+_Reserved = tuple[int, int, str, _Stretches, list[tuple[Ref, int]]]
+
+
+def _reserved(change: c.ReserveMessages) -> _Reserved:
+    """Returns what is reserved, simple messages as ranges of their numbers, all others one by one with their expiry."""
+    messages = change.messages
+    parts, refs = _stretches(messages), []
+    if not is_simple(messages):
+        parts, refs = [], [(_ref(each), each.expires_ms) for each in messages]
+    return change.reservation, change.first, messages[0].q_name, parts, refs
+
+
+def _reserve(
+    reservation: int, first: int, q_name: str, parts: _Stretches, refs: list[tuple[Ref, int]]
+) -> c.ReserveMessages:
+    messages = _numbered(q_name, parts) or tuple(replace(_message(ref), expires_ms=ms) for ref, ms in refs)
+    return c.ReserveMessages(reservation, messages, first)
+
+
+def _stretches(messages: Sequence[StoredMessage]) -> _Stretches:
+    return list(stretches([each.number for each in messages]))
+
+
+def _numbered(q_name: str, parts: _Stretches) -> tuple[StoredMessage, ...]:
+    """Returns messages of which nothing matters but their numbers."""
+    numbers = (number for first, last in parts for number in range(first, last + 1))
+    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in numbers)
 
 
 def _plain(kind: type[JournalChange]) -> _Form:
@@ -199,18 +222,20 @@ FORMS: dict[type[JournalChange], _Form] = {
     c.SetPause: _plain(c.SetPause),
     c.DropPause: _plain(c.DropPause),
     c.ReserveMessages: _Form(
-        lambda change: (change.reservation, _refs(change.messages), change.first),
-        tuple[int, list[Ref], int],
-        lambda reservation, refs, first: c.ReserveMessages(reservation, _messages(refs), first),
+        _reserved,
+        _Reserved,
+        _reserve,
     ),
     c.SetReservation: _plain(c.SetReservation),
     c.SettleReserved: _Form(
-        lambda change: (_refs(change.messages),), tuple[list[Ref]], lambda refs: c.SettleReserved(_messages(refs))
+        lambda change: (change.messages[0].q_name, _stretches(change.messages)),
+        tuple[str, _Stretches],
+        lambda q_name, parts: c.SettleReserved(_numbered(q_name, parts)),
     ),
     c.ReturnReserved: _Form(
-        lambda change: (_refs(change.messages), change.adds),
-        tuple[list[Ref], int],
-        lambda refs, adds: c.ReturnReserved(_messages(refs), adds),
+        lambda change: (change.messages[0].q_name, _stretches(change.messages), change.adds),
+        tuple[str, _Stretches, int],
+        lambda q_name, parts, adds: c.ReturnReserved(_numbered(q_name, parts), adds),
     ),
     SetMeta: _plain(SetMeta),
     RecoverStore: _plain(RecoverStore),

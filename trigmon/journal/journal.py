@@ -19,7 +19,7 @@ from zlib import crc32
 
 from trigmon.journal.entries import Entries, JournalChange
 
-VERSION = 2
+VERSION = 3
 HEADER_SIZE = 64
 NO_HEADER = bytes(HEADER_SIZE)
 """The header of an empty journal: what an orderly stop leaves."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import msgspec
 
-from trigmon.mq.descriptors import EXPIRY_UNLIMITED, MessageDescriptor
+from trigmon.mq.descriptors import EXPIRY_UNLIMITED, NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT
 
@@ -44,6 +44,23 @@ class StoredMessage(msgspec.Struct, frozen=True, gc=False):
     def tenths_left(self, now: int) -> int:
         """Returns Expiry as a get does: the tenths of a second it has left, above 0, or unlimited."""
         return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
+
+
+def is_simple(messages: Iterable[StoredMessage]) -> bool:
+    """Returns whether all these messages are outside groups and never expire."""
+    return not any(each.expires_ms or each.descriptor.group_id != NO_ID for each in messages)
+
+
+def stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields the ranges of consecutive numbers, in the order of the numbers: the first and the last of each."""
+    if list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))):
+        yield numbers[0], numbers[-1]  # as most are
+        return
+    begin = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
+            yield numbers[begin], numbers[at - 1]
+            begin = at
 
 
 class Summary(msgspec.Struct, frozen=True):

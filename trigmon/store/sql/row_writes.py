@@ -6,7 +6,7 @@ store that keeps the rows. Counts of queues are kept elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -20,7 +20,7 @@ from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.group_completeness import START
 from trigmon.rules.model.handles import UnitFacts
-from trigmon.rules.model.stored_messages import SLICE, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, StoredMessage, is_simple
 from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import KEPT_RESERVATIONS
 from trigmon.store.sql import statements as sql
@@ -58,15 +58,6 @@ def row_of(change: c.AddMessage, queue: int, number: int, unit: int) -> tuple[ob
 def row_sum(*values: object) -> int:
     """Returns the checksum of a row of any other table, where a store keeps one."""
     return crc32(repr(values).encode())
-
-
-def stretches(first: int, numbers: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yields ranges of consecutive numbers: what makes ordinals of them (from ``first`` on), the first, the last."""
-    begin = 0
-    for at in range(1, len(numbers) + 1):
-        if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
-            yield first + begin - numbers[begin], numbers[begin], numbers[at - 1]
-            begin = at
 
 
 class Messages:
@@ -153,9 +144,19 @@ def _set_aside(store: RowStore, change: c.SetAside) -> None:
 def _reserve_messages(store: RowStore, change: c.ReserveMessages) -> None:
     for message in change.messages:
         store.rewrite(message)
-    store.mark_reserved(change.reservation, change.first, [message.number for message in change.messages])
     queue = store.numbers[change.messages[0].q_name]
-    for message in change.messages if store.messages.groups.has_groups(queue) else ():
+    numbers = [message.number for message in change.messages]
+    has_groups = store.messages.groups.has_groups(queue)
+    is_recorded = (
+        store.reserves_ranges
+        and not has_groups
+        and queue not in store.leftovers.available
+        and is_simple(change.messages)
+        and store.ranges.take(queue, change.reservation, change.first, numbers)
+    )
+    if not is_recorded:
+        store.mark_reserved(queue, change.reservation, change.first, numbers)
+    for message in change.messages if has_groups else ():
         store.messages.groups.took(queue, message, 0)
 
 
@@ -174,12 +175,15 @@ def _set_reservation(store: RowStore, change: c.SetReservation) -> None:
 
 
 def _settle_reserved(store: RowStore, change: c.SettleReserved) -> None:
-    store.remove_rows([message.number for message in change.messages])
+    numbers = [message.number for message in change.messages]
+    store.ranges.remove(store.numbers[change.messages[0].q_name], numbers)
+    store.remove_rows(numbers)
 
 
 def _return_reserved(store: RowStore, change: c.ReturnReserved) -> None:
     store.many(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
     queue = store.numbers[change.messages[0].q_name]
+    store.ranges.remove(queue, [message.number for message in change.messages])
     for message in change.messages:
         store.messages.groups.returned(queue, message.number)
 
@@ -234,6 +238,7 @@ def _drop_definition(store: RowStore, change: c.DropDefinition) -> None:
         number = store.numbers[change.name]
         del store.numbers[change.name]
         store.execute(sql.DROP_RESERVATIONS, (number,))
+        store.ranges.drop_queue(number)
         facts = store.standing.queues.get(change.name)
         if store.leftovers or facts is None or facts.depth > SLICE:
             store.leftovers.of_queue(number)

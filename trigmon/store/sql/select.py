@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
 from trigmon.store.sql.picked_messages import LOST, Picked, Row, is_locked, message_of
+from trigmon.store.sql.reserved_ranges import Range
 
 Statement = tuple[str, tuple[object, ...]]
 Execute = Callable[[str, tuple[object, ...]], Any]
@@ -30,7 +32,8 @@ class Look:
 
     ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
     ``has_own``: the unit of work has put to the queue. ``available``: the units of work with available messages that
-    are not rewritten yet (none of a group), and what they had done to them.
+    are not rewritten yet (none of a group), and what they had done to them. ``ranges``: what is reserved of the queue
+    without marks of its rows; ``execute`` leaves those out where available messages are looked for.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Look:
         has_groups: bool,
         has_own: bool,
         available: Sequence[tuple[str, int]] = (),
+        ranges: Sequence[Range] = (),
     ) -> None:
         self._execute = execute
         self._locks = locks
@@ -51,6 +55,7 @@ class Look:
         self._kinds = _kinds(selection, has_groups, has_own)
         self._has_own = has_own
         self._available = available
+        self._ranges = ranges
         # The result for a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
 
@@ -96,19 +101,34 @@ class Look:
         messages: list[StoredMessage] = []
         damaged: list[StoredMessage] = []
         size = 0
-        cursor = self._execute(sql.RESERVED, (wanted.reservation, wanted.first, wanted.end))
-        for row in cursor:
-            message = message_of(row, selection.q_name, row[-1])
-            if message is None:
-                lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"", ordinal=row[-1])
-                damaged.append(lost)
-            else:
-                messages.append(message)
-                size += len(message.data)
-            if len(messages) + len(damaged) >= selection.limit or size >= selection.limit_bytes:
-                cursor.close(True)
-                break
+        with closing(self._rows(self._reserved_parts(wanted))) as rows:
+            for row in rows:
+                message = message_of(row, selection.q_name, row[-1])
+                if message is None:
+                    lost = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"", ordinal=row[-1])
+                    damaged.append(lost)
+                else:
+                    messages.append(message)
+                    size += len(message.data)
+                if len(messages) + len(damaged) >= selection.limit or size >= selection.limit_bytes:
+                    break
         return Found(tuple(messages), damaged=tuple(damaged))
+
+    def _reserved_parts(self, wanted: Reserved) -> list[Statement]:
+        """Returns the statements for these ordinals: ranges of numbers, and between them rows that are marked."""
+        parts: list[Statement] = []
+        at = wanted.first
+        of = [each for each in self._ranges if each.reservation == wanted.reservation]
+        for each in sorted(of, key=attrgetter("ordinal")):
+            if each.end <= wanted.first or wanted.end <= each.ordinal:
+                continue
+            if at < each.ordinal:
+                parts.append((sql.RESERVED, (wanted.reservation, at, each.ordinal)))
+            at = min(each.end, wanted.end)
+            by = each.ordinal - each.first
+            first, last = max(wanted.first, each.ordinal) - by, at - 1 - by
+            parts.append((sql.RESERVED_STRETCH, (by, first, last, each.queue)))
+        return [*parts, (sql.RESERVED, (wanted.reservation, at, wanted.end))] if at < wanted.end else parts
 
     def _place_behind(self, skip: int) -> Cursor | None:
         """Returns the place so many messages further on; None where the queue has groups.
@@ -119,6 +139,8 @@ class Look:
         after, rest = self._selection.after, skip - 1
         if self._kinds != _PLAIN:
             return None
+        if self._ranges:
+            return self._place_among_ranges(skip)
         statements: list[Statement] = [(sql.PLACE_FIRST, (self._queue, rest))]
         if after is not None:
             statements = [
@@ -127,6 +149,21 @@ class Look:
             ]
         with closing(self._rows(statements)) as rows:
             return next((Cursor(priority, number) for priority, number in rows), None)
+
+    def _place_among_ranges(self, skip: int) -> Cursor | None:
+        """Returns the same place where rows are reserved that are not marked: the entries of the index are counted."""
+        after = self._selection.after
+        parts: list[list[Statement]] = [[(sql.PASS_FIRST, (self._queue,))]]
+        if after is not None:
+            parts = [
+                [(sql.PASS_AFTER_SAME, (self._queue, after.priority, after.number))],
+                [(sql.PASS_AFTER_LOWER, (self._queue, after.priority))],
+            ]
+        for statements in parts:
+            with closing(self._rows(statements)) as rows:
+                for number, priority in islice(rows, skip - 1, None):
+                    return Cursor(priority, number)
+        return None
 
     def _count_expired(self, most: int) -> int:
         if not most:

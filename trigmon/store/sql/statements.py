@@ -47,6 +47,10 @@ FIND_FIRST_OF = {
     for k, kind in _KINDS.items()
 }
 FIND_LAST_OF = {k: f"{find} DESC" for k, find in FIND_FIRST_OF.items()}
+FIND_BEFORE = {
+    k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id < ? ORDER BY id DESC"
+    for k, kind in _KINDS.items()
+}
 FIND_AFTER_SAME = {
     k: f"SELECT {COLUMNS} FROM message WHERE {_READY} AND {kind} AND priority = ? AND id > ? ORDER BY id"
     for k, kind in _ALL.items()
@@ -59,6 +63,11 @@ _PLACE = f"SELECT priority, id FROM message WHERE {_READY} AND {_KINDS['plain']}
 PLACE_FIRST = f"{_PLACE} {_ORDER} LIMIT 1 OFFSET ?"
 PLACE_AFTER_SAME = f"{_PLACE} AND priority = ? AND id > ? ORDER BY id LIMIT 1 OFFSET ?"
 PLACE_AFTER_LOWER = f"{_PLACE} AND priority < ? {_ORDER} LIMIT 1 OFFSET ?"
+# The same places, read one by one, so that those can be left out that are reserved and not marked.
+_PASS = _PLACE.replace("priority, id", "id, priority", 1)
+PASS_FIRST = f"{_PASS} {_ORDER}"
+PASS_AFTER_SAME = f"{_PASS} AND priority = ? AND id > ? ORDER BY id"
+PASS_AFTER_LOWER = f"{_PASS} AND priority < ? {_ORDER}"
 FIND_AT = f"SELECT {COLUMNS} FROM message WHERE {_READY} AND priority = ? AND id = ?"
 FIND_ITEM = f"""
 SELECT {COLUMNS} FROM message WHERE {_READY} AND group_id = ? AND msg_seq_number = ? AND msg_offset = ? {_ORDER}"""
@@ -189,11 +198,13 @@ WHERE put_by IS NULL AND taken_by IS NULL AND queue > 0 AND {which} GROUP BY que
 }
 
 RESERVE_MESSAGE = "UPDATE message SET taken_by = ?, ordinal = ? WHERE id = ?"
-RESERVE_STRETCH = "UPDATE message SET taken_by = ?, ordinal = id + ? WHERE id BETWEEN ? AND ?"
+RESERVE_STRETCH = "UPDATE message SET taken_by = ?, ordinal = id + ? WHERE id BETWEEN ? AND ? AND +queue = ?"
 RETURN_RESERVED = "UPDATE message SET taken_by = NULL, ordinal = NULL, backout_count = backout_count + ? WHERE id = ?"
 RESERVED = (
     f"SELECT {COLUMNS}, ordinal FROM message WHERE taken_by = ? AND ordinal >= ? AND ordinal < ? ORDER BY ordinal"
 )
+RESERVED_STRETCH = f"""
+SELECT {COLUMNS}, id + ? FROM message WHERE id BETWEEN ? AND ? AND +queue = ? ORDER BY id"""
 SET_RESERVATION = """
 INSERT INTO reservation (number, queue, consumer, ended_ms, record) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (number) DO UPDATE SET ended_ms = excluded.ended_ms, record = excluded.record"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -22,10 +23,12 @@ from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredM
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
+from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead, RowCaches
 from trigmon.store.sql.reserved_cache import ReservedCache
+from trigmon.store.sql.reserved_ranges import ReservedRanges
 from trigmon.store.sql.row_writes import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
 from trigmon.store.sql.select import Look
@@ -51,9 +54,11 @@ class RowStore(BaseStore):
 
     Subclasses run the statements in their transactions. ``execute`` runs one, returns its rows and raises ``error``;
     ``where`` is the place of the data, for error texts. ``read_rows`` reads a queue's first rows, many at a time.
+    ``reserves_ranges``: simple messages are reserved by a record of ranges, and their rows are not marked.
     """
 
     error: ClassVar[type[Exception]]
+    reserves_ranges: ClassVar[bool] = False
 
     def __init__(self, execute: Execute, where: str, read_rows: ReadRows) -> None:
         super().__init__()
@@ -65,6 +70,7 @@ class RowStore(BaseStore):
         self.numbers = QueueNumbers()
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
+        self.ranges = ReservedRanges(self._run_sql, self.rows)
         self.ahead = Ahead()
         self.reserved = ReservedCache()
         self.caches = RowCaches(self.ahead, self.reserved)
@@ -92,6 +98,8 @@ class RowStore(BaseStore):
         self.execute(sql.SET_META, ("q_mgr_name", q_mgr_name))
         changed = self.messages.groups.start()
         self.leftovers.recover()
+        if self.reserves_ranges:
+            self.ranges.recover()
         for each in self.decided:
             changed += dict.fromkeys(self.rows(sql.GROUPS_OF_PUTS, (each.unit_id,)))
             self.execute(sql.COMMIT_GETS, (each.unit_id,))
@@ -172,6 +180,8 @@ class RowStore(BaseStore):
     def _forget_call(self) -> None:
         """Reads what is known of the rows again, after writes of a call were undone."""
         self._read_numbers()
+        if self.reserves_ranges:
+            self.ranges.load()
         # The record of the current block may have been undone as well.
         self._block_end = int(self._meta("next_id") or 0)
 
@@ -197,13 +207,14 @@ class RowStore(BaseStore):
 
     def _look(self, selection: Selection, number: int, *, has_groups: bool, has_own: bool) -> Look:
         return Look(
-            self._open_rows,
+            partial(open_available, self._open_rows, self.ranges),
             selection,
             number,
             self.standing.locks,
             has_groups=has_groups,
             has_own=has_own,
             available=self.leftovers.available.get(number, ()),
+            ranges=self.ranges.of_queue(number),
         )
 
     def _ended(self, reservation: int) -> Reservation | None:
@@ -239,7 +250,7 @@ class RowStore(BaseStore):
         """Removes the rows of these messages."""
         self.many(sql.REMOVE_MESSAGE, ((number,) for number in numbers))
 
-    def mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
+    def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks the rows of these messages as reserved, with the ordinals from ``first`` on."""
         self.many(sql.RESERVE_MESSAGE, ((reservation, ordinal, n) for ordinal, n in enumerate(numbers, first)))
 

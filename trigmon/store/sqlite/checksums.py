@@ -97,7 +97,7 @@ SUMMED = {
     sql.RECOVER_GETS: _set("taken_by IS NOT NULL AND ordinal IS NULL", **_BACK),
     sql.SET_WHOLE: _set("id = ?3", head="?1", whole="?2"),
     sql.RESERVE_MESSAGE: _set("id = ?3", taken_by="?1", ordinal="?2"),
-    sql.RESERVE_STRETCH: _set("id BETWEEN ?3 AND ?4", taken_by="?1", ordinal="(id + ?2)"),
+    sql.RESERVE_STRETCH: _set("id BETWEEN ?3 AND ?4 AND +queue = ?5", taken_by="?1", ordinal="(id + ?2)"),
     sql.RETURN_RESERVED: _set("id = ?2", taken_by="NULL", ordinal="NULL", backout_count="(backout_count + ?1)"),
 }
 SUMMED[sql.SET_WHOLE_OF] = _set(sql.SET_WHOLE_OF.partition("WHERE")[2], head="?1", whole="?2")
@@ -114,6 +114,7 @@ for _name in ("FIND_FIRST", "FIND_FIRST_OF", "FIND_AFTER_SAME", "FIND_AFTER_LOWE
     SUMMED |= _looks(getattr(sql, _name).values())
 SUMMED |= _looks((*sql.COMMITTED.values(), *sql.RETURNED.values()))
 SUMMED |= _looks((sql.FIND_AT, sql.FIND_ITEM, sql.FIND_OWN, sql.FIND_EXPIRED, sql.SEGMENTS, sql.RESERVED))
+SUMMED |= _looks((sql.RESERVED_STRETCH, *sql.FIND_BEFORE.values()))
 
 # -- the other tables -------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import msgspec
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import Inhibit
 from trigmon.store.base import ID_BLOCK
+from trigmon.store.sql import reserved_ranges
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import KEY
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_right, is_whole
@@ -50,6 +51,12 @@ _TOUCHED = {
     "message_taken_by": "taken_by IS NOT NULL",
     "message_volatile": "persistent = 0",
 }
+
+
+# By the places of a Range: messages that are not marked are on their queue again once their reservation is lost.
+RANGES_OF_NOTHING = f"""
+SELECT DISTINCT json_extract(part.value, '$[3]') FROM meta, json_each(meta.value) AS part
+WHERE meta.key = '{reserved_ranges.KEY}' AND json_extract(part.value, '$[3]') NOT IN (SELECT number FROM reservation)"""
 
 
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
@@ -172,6 +179,7 @@ def settle(db: apsw.Connection, tell: Tell, damaged: set[str]) -> None:
     if "meta" in damaged:
         _set_next_id(db)
         _set_puts_aside(db, tell)
+        _end_reservations(db, tell)
     if damaged & {"object", "queue"}:
         _name_queues(db, tell, may_lack_definition="object" in damaged)
     if "reservation" in damaged:
@@ -201,6 +209,16 @@ def _set_puts_aside(db: apsw.Connection, tell: Tell) -> None:
     for (unit,) in list(db.execute(units)):
         tell(f"whether unit of work {unit} was committed is lost: what it has put is set aside")
         _put_aside(db, "put_by", unit)
+
+
+def _end_reservations(db: apsw.Connection, tell: Tell) -> None:
+    """Gives back what is reserved, if the record of the messages that are reserved and not marked is lost."""
+    if db.execute(sql.GET_META, (reserved_ranges.KEY,)).fetchall():
+        return
+    for (number,) in list(db.execute("SELECT number FROM reservation WHERE ended_ms IS NULL")):
+        tell(f"which messages reservation {number} has is lost: they, and what it has settled last, lie on their queue")
+        db.execute("DELETE FROM reservation WHERE number = ?", (number,))
+    _give_back(db, tell)
 
 
 def _name_queues(db: apsw.Connection, tell: Tell, *, may_lack_definition: bool) -> None:
@@ -238,8 +256,9 @@ def _closed_definition(name: str) -> str:
 
 def _give_back(db: apsw.Connection, tell: Tell) -> None:
     """Returns the messages of lost reservations to their queues."""
-    lost = """
-SELECT DISTINCT taken_by FROM message WHERE ordinal IS NOT NULL AND taken_by NOT IN (SELECT number FROM reservation)"""
+    lost = f"""
+SELECT taken_by FROM message WHERE ordinal IS NOT NULL AND taken_by NOT IN (SELECT number FROM reservation)
+UNION {RANGES_OF_NOTHING}"""
     for (number,) in list(db.execute(lost)):
         tell(f"reservation {number} is lost: its messages lie on their queue again")
         held = list(db.execute("SELECT id FROM message WHERE taken_by = ? AND ordinal IS NOT NULL", (number,)))

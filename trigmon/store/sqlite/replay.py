@@ -32,6 +32,7 @@ def _read_rows(store: RowStore) -> None:
     store.standing = Standing("")
     store._read_numbers()
     store.leftovers.load()
+    store.ranges.load()
     store.messages.groups.resume()
     store.ledger.load(store.standing)
     store._block_end = int(store._meta("next_id") or 0)

@@ -23,11 +23,14 @@ from trigmon.journal.journal import Journal
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.change import STORED, SYNCED
-from trigmon.rules.model.stored_messages import Found, Selection
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, stretches
 from trigmon.store.base import durability_of
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.row_writes import WRITE, row_of, stretches
+from trigmon.store.sql.available_rows import open_available
+from trigmon.store.sql.picked_messages import Row
+from trigmon.store.sql.reserved_ranges import marks, ranges_of
+from trigmon.store.sql.row_writes import WRITE, row_of
 from trigmon.store.sql.store import RowStore
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock
@@ -58,6 +61,7 @@ class SqliteStore(RowStore):
     """
 
     error = apsw.Error
+    reserves_ranges = True
 
     def __init__(
         self,
@@ -84,7 +88,7 @@ class SqliteStore(RowStore):
             add_rows = partial(_add_rows, self, unit_id=0)
             self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last, archive)
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.hold)
-            super().__init__(self._execute_sql, str(directory), partial(first_rows, self._open_rows))
+            super().__init__(self._execute_sql, str(directory), self._first_rows)
             self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self.turns.note)
             self._young = self.turns.young
             open_and_replay(self, directory, accept_loss=accept_loss)
@@ -211,20 +215,20 @@ class SqliteStore(RowStore):
         self._young.write_all()
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
+    def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
+        return first_rows(partial(open_available, self._open_rows, self.ranges), number, after)
+
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         """See :class:`RowStore`."""
         self._cursor.executemany(SUMMED.get(statement, statement), values)
 
-    def mark_reserved(self, reservation: int, first: int, numbers: Sequence[int]) -> None:
-        """Marks reserved messages, one statement for each range of consecutive numbers.
-
-        Messages that arrived together are mostly reserved together.
-        """
-        self.many(sql.RESERVE_STRETCH, ((reservation, *stretch) for stretch in stretches(first, numbers)))
+    def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
+        """Marks reserved messages, one statement for each range of consecutive numbers."""
+        self.many(sql.RESERVE_STRETCH, map(marks, ranges_of(queue, reservation, first, numbers)))
 
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes rows, by one statement for each range of consecutive numbers."""
-        self.many(sql.REMOVE_STRETCH, ((first, last) for _, first, last in stretches(0, numbers)))
+        self.many(sql.REMOVE_STRETCH, stretches(numbers))
 
     # -- damage -----------------------------------------------------------------------------------------
 

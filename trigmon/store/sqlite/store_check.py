@@ -22,7 +22,7 @@ from trigmon.store.sql.store import definition_of
 from trigmon.store.sqlite.backup_file import BackupError, Progress, verify
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, is_whole, register
 from trigmon.store.sqlite.connection import identify, lock_directory
-from trigmon.store.sqlite.inspection import do_indexes_agree, errors_in, short
+from trigmon.store.sqlite.inspection import RANGES_OF_NOTHING, do_indexes_agree, errors_in, short
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.turn_log import FILE_NAME as LAST_TURN
@@ -42,6 +42,7 @@ _REFERENCES = (
         " AND taken_by NOT IN (SELECT number FROM reservation)",
         "messages belong to reservation {}, which does not exist",
     ),
+    (RANGES_OF_NOTHING, "messages belong to reservation {}, which does not exist"),
     (
         "SELECT name FROM object WHERE kind = 'QLOCAL' AND name NOT IN (SELECT name FROM queue)",
         "queue {} has a definition and no number",
