@@ -120,6 +120,7 @@ def test_attributes_are_inquired_and_set_by_selectors(mqi, hconn, q_name):
     mqi.put(hconn, hobj, b"x")
     numbers, text = mqi.inquire(hconn, hobj, [3, 2016, 15, 10, 2013], 3, 48 + 64)
     assert (numbers, text) == ([1, 5000, 0], q_name.encode().ljust(48) + b" " * 64)
+    assert mqi.inquire(hconn, hobj, [190, 184, 34, 3, 61, 188], 6)[0] == [0, 1, 0, 1, 0, 0]  # the same for all queues
     mqi.set(hconn, hobj, {10: 1})
     assert mqi.inquire(hconn, hobj, [10], 1)[0] == [1]
     assert refused(mqi.put, hconn, hobj, b"x") == (2, 2051)

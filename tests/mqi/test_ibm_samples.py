@@ -101,6 +101,19 @@ def test_a_sample_of_the_npm_package_ends_well(node_samples, play, q_name, qm, n
     assert "MQ call failed" not in written
 
 
+def test_a_sample_of_the_npm_package_comes_by_tls(node_samples, served, site, library_directory, tmp_path):
+    """Node has functions of OpenSSL in its own program: the library must not meet those."""
+    keys = "authority = authority.crt\ncertificate = alice.crt\nkey = alice.key\n"
+    (site.directory / "client.ini").write_text(f"[QM1]\naddress = tls://localhost:{site.port}\n{keys}")
+    elsewhere = {"TRIGMON_HOME": str(tmp_path), "TRIGMON_CLIENT_FILE": str(site.directory / "client.ini")}
+    env = served.env | elsewhere | {"LD_LIBRARY_PATH": str(library_directory)}
+    argv = ["node", node_samples / "amqsput.js", "Q", "QM1"]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    with served.connect() as qm, qm.open("Q", "input_shared") as queue:
+        assert queue.get().user_identifier == "alice"
+
+
 @pytest.mark.parametrize("on", ["the C library", "trigmon.mqi"])
 @pytest.mark.parametrize("name", PYTHON_EXAMPLES)
 def test_an_example_in_python_ends_well(python_examples, play, qm, name, on):

@@ -24,6 +24,19 @@ struct answers {
 /* Attributes that the queue manager has under a name of its own: times, and what it is. */
 enum { CREATION_DATE = 2004, CREATION_TIME = 2005, ALTERATION_DATE = 2027, ALTERATION_TIME = 2028, PROCESS_DESC = 2011, Q_MGR_DESC = 2014, Q_DESC = 2013 };
 
+/* What is always so here: no distribution lists, binding on open, synchronous puts, no read ahead, and properties as with
+   PROPCTL(COMPAT). The same as in trigmon/mqi/selectors.py. */
+static const struct {
+    MQLONG selector;
+    MQLONG value;
+} fixed[] = {{34, 0}, {61, 0}, {184, 1}, {188, 0}, {190, 0}};
+
+static const MQLONG *find_fixed(MQLONG selector) {
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        if (fixed[i].selector == selector) return &fixed[i].value;
+    return NULL;
+}
+
 static const struct attribute *find_attribute(MQLONG selector) {
     if (selector == PROCESS_DESC || selector == Q_MGR_DESC) selector = Q_DESC;
     for (size_t i = 0; i < ATTRIBUTE_COUNT; i++)
@@ -39,6 +52,7 @@ static const char *time_name(MQLONG selector) {
 
 /* The descriptions of a process and of the queue manager have selectors of their own. */
 static const char *plain_name(MQLONG selector) {
+    if (find_fixed(selector) != NULL) return "name"; /* the object has it, whatever it is */
     return selector == PROCESS_DESC || selector == Q_MGR_DESC ? "description" : time_name(selector);
 }
 
@@ -159,8 +173,13 @@ static struct result inquire(struct connection *c, const struct object *object, 
     if (result.comp_code == MQCC_FAILED) return result;
     answers->warning = result.reason;
     if (strcmp(reply.tag, "values") != 0 || reply.fields < 1) return failed(MQRC_SELECTOR_ERROR);
-    for (MQLONG i = 0; i < count; i++)
-        if (!add_value(reply.reader, selectors[i], answers)) return failed(MQRC_SELECTOR_ERROR);
+    for (MQLONG i = 0; i < count; i++) {
+        const MQLONG *always = find_fixed(selectors[i]);
+        if (always != NULL)
+            add_number(answers, *always);
+        else if (!add_value(reply.reader, selectors[i], answers))
+            return failed(MQRC_SELECTOR_ERROR);
+    }
     return warned(answers->warning);
 }
 

@@ -167,7 +167,10 @@ static MQLONG refusal(struct reply *reply) {
     MQLONG reason = (MQLONG)read_int(&reply->reader);
     if (reply->fields > 1) {
         struct slice about = read_text(&reply->reader);
-        if (!reply->reader.failed) report("refused", about.bytes, about.length);
+        char what[32];
+        snprintf(what, sizeof what, "refused with %d", reason);
+        /* That no message is there is asked many times, and no news. */
+        if (!reply->reader.failed && reason != MQRC_NO_MSG_AVAILABLE) report(what, about.bytes, about.length);
     }
     return reply->reader.failed || reason == 0 ? MQRC_CONNECTION_BROKEN : reason;
 }
