@@ -25,8 +25,8 @@ def rest(address: str, certificate: Path | None, key: Path | None) -> None:
     """Serve messages and MQSC over HTTPS until Ctrl-C, in the shape of MQ's REST interface.
 
     Each request is made by an account of trigmon tls user, by basic authentication with its password or by the token of
-    a login, and may what the account may. So the queue manager needs its TLS listener, and --qmgr its TLS address or a name that the client's
-    file has. Without --certificate it is HTTP, on a loopback address alone. Needs the extra web.
+    a login, and may what the account may. So the queue manager needs its TLS listener, and --qmgr its TLS address or a
+    name that the client's file has. Without --certificate it is HTTP, on a loopback address alone. Needs the extra web.
     """
     from trigmon.keeper.private_memory import keep_memory_private
 
