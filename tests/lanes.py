@@ -63,6 +63,8 @@ USED_BY_FILE = {
     "tests/benchmarks/test_peers.py::test_ratios_are": "nothing",
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
     "tests/bridge/test_checks.py": "process",
+    "tests/bridge/test_explain_with_a_monitor.py": "process",
+    "tests/bridge/test_play.py": "process",
     "tests/bridge/test_remote_facts.py": "process",
     "tests/bridge/test_seen_with_few_rights.py": "root",
     "tests/cli/test_archive.py": "process",
