@@ -23,7 +23,7 @@ SCHEMA_VERSION = 9
 """The version of schema.sql. A change of a stored table, or a new kind of object, raises it (docs/contributing)."""
 RELEASED_VERSION = 8
 """The schema of the first release, 0.1.0. A store of a version from it on is upgraded when it is opened."""
-UPGRADES: dict[int, tuple[str, ...]] = {8: ()}  # objects of kinds that version 8 does not know: namelists
+UPGRADES: dict[int, tuple[str, ...]] = {8: ()}  # version 8 knows no namelists, and no ranges of reserved messages
 """By version the statements that make the next one of it. A released one never changes."""
 APPLICATION_ID = 0x54524D51
 LOWEST_SQLITE = (3, 51, 3)
