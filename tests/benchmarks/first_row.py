@@ -35,6 +35,7 @@ WAYS: dict[str, dict[str, str]] = {
     "submit, a short job": {"spark_short": "yes"},
     # A session cannot have its server's settings.
     "connect": {"spark_start": "connect", "spark_conf": "spark.sql.shuffle.partitions=2"},
+    "connect, a short job": {"spark_start": "connect", "spark_short": "yes", "spark_conf": ""},
 }
 """Each way's name, and what its process definition says beyond :data:`DEFINITION`."""
 

@@ -14,10 +14,10 @@ from trigmon.keeper import run_directory
 from trigmon.launch.launch_plan import LaunchError, LaunchPlan, Lead, Session
 from trigmon.launch.launchers import launchers
 from trigmon.launch.permissions import Grants
-from trigmon.launch.spark.warm import connect_server
+from trigmon.launch.spark.warm import connect, connect_server
 from trigmon.launch.spark.warm.connect import SparkConnectLauncher
 from trigmon.launch.spark.warm.connect_server import Given, Server, Serving, Shelf
-from trigmon.mq.enums import ApplType, SparkIsolation, SparkStart
+from trigmon.mq.enums import ApplType, SparkIsolation, SparkShort, SparkStart
 
 WARM = {"appl_type": ApplType.SPARK, "spark_start": SparkStart.CONNECT}
 
@@ -69,6 +69,12 @@ def test_its_session_has_what_the_definition_says_and_the_ordinary_master(planne
         archives=[str(tmp_path / "z.tgz")],
         jars=[str(tmp_path / "j.jar")],
     )
+
+
+def test_the_session_of_a_short_job_makes_no_code_and_has_few_partitions_unless_its_definition_says_otherwise(planned):
+    conf = planned(spark_short=SparkShort.YES, spark_conf="spark.sql.shuffle.partitions=7").session.conf
+    assert conf == connect.SHORT | {"spark.sql.shuffle.partitions": "7"}
+    assert planned(spark_short=SparkShort.NO).session.conf == {}
 
 
 @pytest.mark.parametrize(

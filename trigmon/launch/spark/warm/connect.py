@@ -21,8 +21,15 @@ from trigmon.launch.permissions import Grants
 from trigmon.launch.spark.cold import command
 from trigmon.launch.spark.cold.submit import check_program
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf, is_elsewhere
+from trigmon.mq.enums import SparkShort
 
 RUNNING = "trigmon.spark.warm.job_process"
+SHORT = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""The session of a short job: few rows are done before the Java code that Spark would make for them is compiled."""
 
 
 class SparkConnectLauncher:
@@ -93,7 +100,7 @@ def session_of(order: Order, serving: Serving) -> Session:
         remote=process.spark_master if is_remote else "",
         master="" if is_remote else process.spark_master or serving.master,
         name=name,
-        conf=command.settings(process),
+        conf=(SHORT if process.spark_short == SparkShort.YES else {}) | command.settings(process),
         py_files=command.files(process, "spark_py_files"),
         files=command.files(process, "spark_files"),
         archives=command.files(process, "spark_archives"),
