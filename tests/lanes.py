@@ -129,6 +129,7 @@ USED_BY_FILE = {
     "tests/project/test_units.py::test_systemd_finds": "systemd",
     "tests/project/test_without_extras.py": "process",
     "tests/mqi/test_ibm_samples.py": "process",
+    "tests/bridge/test_connection.py": "process",
     "tests/mqi/test_ibm_suite.py": "process",
     "tests/mqi/test_ibmmq_package.py": "process",
     "tests/proof/test_command.py::test_the_command_counts_and_fails_when_a_promise_is_broken": "process",

@@ -10,6 +10,7 @@ from tests.bridge.bench import Bench, Road
 from tests.mqi.conftest import library_directory
 
 __all__ = ["library_directory"]
+NEEDS_IBMMQ = pytest.mark.skipif(find_spec("ibmmq") is None, reason="ibmmq has no wheel for this machine")
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def dies_at(one, road, point, messages):
     ("points", "each"),
     [
         (range(3, STEPS_OF_TWO, 8), 12),
-        pytest.param(range(1, 101), 10, marks=pytest.mark.slow),
+        pytest.param(range(1, 101), 10, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
     ],
     ids=["some", "each"],
 )

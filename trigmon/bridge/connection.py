@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -50,6 +51,7 @@ NOT_AUTHORIZED, NO_MESSAGE, TRUNCATED = 2035, 2033, 2080
 # After these of MQBACK no unit of work is left that MQDISC could commit.
 _NOTHING_LEFT: Final = frozenset((2003, 2009, 2018, 2059, 2222))
 _LEFT: Final[list[Any]] = []
+_LOADING: Final = threading.Lock()
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
 
 
@@ -73,6 +75,12 @@ class RemoteError(Exception):
 @cache
 def ibmmq() -> ModuleType:
     """Returns IBM's package. Raises BridgeError with the remedy where it, or the MQI's library, is missing."""
+    # One thread after another: the environment and the filters of warnings are the process's.
+    with _LOADING:
+        return _loaded()
+
+
+def _loaded() -> ModuleType:
     if find_spec("ibmmq") is None:
         raise BridgeError("IBM's package ibmmq is not installed: pip install 'trigmon[bridge]'")
     try:
