@@ -115,6 +115,8 @@ def test_what_is_seen_not_to_hold_decides_whatever_else_is_unseen():
 def test_priorities_of_waiting_messages_are_not_seen():
     explained = verdict({"CURDEPTH": 3, "TRIGMPRI": 4, "TRIGTYPE": "DEPTH", "TRIGDPTH": 4}, priority=5)
     assert by_number(explained)["3"].holds == "not seen"
+    every = by_number(verdict({"CURDEPTH": 3, "TRIGMPRI": 4, "TRIGTYPE": "EVERY"}, priority=5))
+    assert (every["3"].holds, every["3"].seen) == ("does not apply", "")
     assert "TRIGMPRI is 4" in by_number(explained)["3"].seen
     fifo = verdict({"CURDEPTH": 3, "TRIGMPRI": 4, "TRIGTYPE": "DEPTH", "TRIGDPTH": 4, "MSGDLVSQ": "FIFO", "DEFPRTY": 4})
     assert fifo.fires

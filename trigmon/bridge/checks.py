@@ -110,7 +110,7 @@ class _Checks:
     def library(self) -> str:
         """Loads the package, and with it the MQI's library."""
         versions = ibmmq().get_versions()
-        return f"ibmmq {versions.get('module', '?')}, MQI's command level {versions.get('max_cmdlevel', '?')}"
+        return f"ibmmq {versions.get('module', '?')}, built at command level {versions.get('MQ', '?')}"
 
     def connect(self) -> str:
         """Connects with the user and the channel of the bridge."""

@@ -162,7 +162,8 @@ class _Marking:
         if not lacking:
             return condition
         if condition.holds == "does not apply" and not self._may_apply(condition.number, lacking):
-            return condition
+            counts = {Fact.DEPTH, Fact.PRIORITIES} & set(lacking)
+            return replace(condition, seen="", needed="") if counts else condition
         if lacking == [Fact.GROUP] and condition.holds == "NO":
             return condition
         if condition.number == "11" and condition.holds == "NO" and not self._may_hold():
@@ -216,11 +217,11 @@ def _others(seen: SeenQueue, definition: LocalQueue, mark: _Marking, now: int) -
         row = next(each for each in shown if each.number == number)
         fails = [each.number for each in shown if each.holds == "NO"]
         missing = [each.number for each in shown if each.holds == NOT_SEEN]
-        if row.holds != "does not apply":
+        if row.holds not in ("does not apply", NOT_SEEN):
             comes = "a trigger message would be written"
             if fails or missing:
                 comes = f"{', '.join(fails)} would not hold" if fails else f"{', '.join(missing)} could not be seen"
-            holds = row.holds if row.holds in ("NO", NOT_SEEN) else "not yet" if fails or missing else "yes"
+            holds = "NO" if row.holds == "NO" else "not yet" if fails or missing else "yes"
             row = replace(row, holds=holds, seen=f"{row.seen}; {when}: {comes}")
         rows.append(row)
     return rows
