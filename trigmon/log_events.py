@@ -76,6 +76,16 @@ EVENT_NAMES = {
     "a file was moved aside": "file_put_aside",
     "a file has changed before its message was put": "file_changed",
     "no record of a file": "file_record_ignored",
+    # copies of queues elsewhere
+    "the process of the copies started": "copies_started",
+    "the process of the copies cannot be started": "copies_start_failed",
+    "the process of the copies ended": "copies_ended",
+    "the process of the copies does not end and is killed": "copies_killed",
+    "a copy is hindered": "copy_hindered",
+    "a copy goes on": "copy_resumed",
+    "a copy failed and is begun anew": "copy_failed",
+    "a message was put aside": "copied_message_put_aside",
+    "no record of a copy": "copy_record_ignored",
     # the metrics exporter
     "metrics exporter started": "metrics_exporter_started",
     "the metrics exporter cannot be started": "metrics_exporter_start_failed",

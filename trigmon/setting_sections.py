@@ -194,6 +194,7 @@ class BridgeSettings(Section):
     user: User | None = None
     password_secret: SecretName | None = None
     initiation_queues: list[ObjectName] = []
+    copy_queues: list[ObjectName] = []
     applicid_of_message: bool = False
     batch: Annotated[int, Field(ge=1, le=64)] = 32
     wait_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0

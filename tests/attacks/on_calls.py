@@ -12,6 +12,7 @@ from tests.attacks.table import MEMBER, MONITOR, TCP, add
 from tests.daemons import Raw
 from trigmon.mq import calls
 from trigmon.mq.attributes import ATTRIBUTES
+from trigmon.mq.calls import CopyState
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import ObjectType, OpenOption, PutOption, word
 from trigmon.rules.call_rights import RIGHTS
@@ -20,6 +21,7 @@ ADMINISTRATORS_CALLS = (
     *("define", "alter", "delete", "clear", "refresh", "move", "dead_letters", "retry_dead_letters"),
     *("discard_dead_letters", "set_authority", "pause", "resume", "run_schedule", "cancel_run", "retry_run"),
     *("end_connection", "reset_queue_statistics", "begin_backup", "read_backup", "end_backup", "report_watches"),
+    "report_copy",
 )
 MONITORS_CALLS = ("record_run", "record_runs", "start_runs", "change_run", "controls")
 """The calls that need more than every user has without authority records."""
@@ -39,6 +41,7 @@ _FIELDS = {
     "record_runs": {"records": [{"run_id": "00000000000000aa", "state": "held", "q_name": "HELLO"}]},
     "change_run": {"fields": {"state": "held", "why": "taken"}},
     "start_runs": {"initiation_q": INITQ},
+    "report_copy": {"state": CopyState(name="ATTACK@QM9", q_name="ATTACK")},
 }
 _PLAIN = {str: "ATTACK", int: 1, dict: {}, list: [], bool: True}
 

@@ -16,6 +16,7 @@ from statistics import median
 
 from tests.benchmarks import (
     arriving,
+    copying,
     first_row,
     full_year,
     large_units,
@@ -76,6 +77,7 @@ def main() -> None:
     parser.add_argument("--files", action="store_true", help="only files that become messages, and a watch at rest")
     parser.add_argument("--console", action="store_true", help="only what the web console costs clients at work")
     parser.add_argument("--mqi", action="store_true", help="only programs on the MQI's C library beside Python's")
+    parser.add_argument("--copying", action="store_true", help="only copies of a queue elsewhere, by ibmmq")
     parser.add_argument("--tls", action="store_true", help="only clients by TLS beside those by the socket")
     parser.add_argument("--large-units", action="store_true", help="only what others wait while a large unit ends")
     parser.add_argument(
@@ -111,6 +113,7 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
     """Whether one of those was asked for that are measured alone, and has been measured."""
     alone: dict[str, Callable[[], object]] = {
         "mqi": partial(mq_programs.measured, directory, rounds, 3_000 // scale),
+        "copying": partial(copying.measured, directory, rounds, 20_000 // scale),
         "tls": partial(over_tls.measured, directory, rounds, 1_000 // scale),
         "spark": partial(spark, directory, rounds, 100_000 // scale),
         "reserving": partial(reserving.measured, directory, rounds, 100_000 // scale),

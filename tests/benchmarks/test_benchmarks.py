@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -119,6 +120,15 @@ def test_programs_on_the_c_library_are_measured_beside_python_s():
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" x ") == 8
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(library.compiler() is None or find_spec("ibmmq") is None, reason="there is no ibmmq here")
+def test_a_copy_of_a_queue_elsewhere_is_measured_beside_a_local_loop():
+    argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--copying"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(" x ") == 3
 
 
 @pytest.mark.slow

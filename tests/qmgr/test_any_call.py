@@ -18,6 +18,7 @@ from trigmon.mq.calls import (
     Call,
     Caps,
     Clear,
+    CopyState,
     Get,
     GetMany,
     LostServer,
@@ -76,6 +77,10 @@ EDGES: dict[Any, list[Any]] = {
     list[int]: [[], [0], [5, 1], [0, 2**63 - 1], [0, 2**63], [2**64 - 1, -1], [1, 2, 3], [1] * 300],
     MessageDescriptor: [],
     Sieve: [],
+    CopyState: [
+        CopyState(name="Q@QM9", q_name="Q"),
+        CopyState(name="\0", q_name="\0", copied=2**63, left=-(2**63), rate=1e300, problem="w" * 99),
+    ],
     Caps: [],
     NewRuns | None: [None, *(NewRuns(text, text, after, [6]) for text in ("m", "x" * 70_000) for after in RUN_IDS)],
     NewRuns | None: [],
@@ -120,6 +125,7 @@ def base(kind: type[Call]) -> dict[str, Any]:
         "offset": 0,
         "connection": 999_999,
         "watches": [],
+        "state": CopyState(name="Q@QM9", q_name=Q),
     }
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required or field.name == "handle"]
     if "after" in kind.__struct_fields__ and "q_name" in kind.__struct_fields__:

@@ -10,6 +10,7 @@ from trigmon.mq.calls import (
     Alter,
     Close,
     Controls,
+    CopyState,
     Define,
     Delete,
     Display,
@@ -18,6 +19,7 @@ from trigmon.mq.calls import (
     Pause,
     Put,
     QueueStatus,
+    ReportCopy,
     ReportWatches,
     Resume,
     Status,
@@ -388,6 +390,25 @@ def test_a_watch_that_is_hindered_or_not_served_and_files_that_failed(ledger):
     assert found(ledger) == [("watch", "")]
 
 
+def test_a_copy_that_is_hindered_or_put_messages_aside(ledger):
+    hindered = CopyState(name="Q@QM9", q_name="QUICK", problem="MQCONNX to QM9: 2538", problem_since_ms=77)
+    ledger.did(ReportCopy(state=hindered), "copy")
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"], item["what"]) == ("copy", "Q@QM9", 77, "copy")
+    assert item["text"] == "MQCONNX to QM9: 2538"
+    ledger.did(ReportCopy(state=CopyState(name="Q@QM9", q_name="QUICK", put_aside=1)), "copy")
+    (item,) = items(ledger)
+    assert (item["kind"], item["text"]) == (
+        "put_aside",
+        "1 message that QUICK never takes went to the dead-letter queue",
+    )
+    ledger.did(ReportCopy(state=CopyState(name="Q@QM9", q_name="QUICK")), "copy")
+    assert found(ledger) == []
+    ledger.did(ReportCopy(state=hindered), "copy")
+    ledger.lose("copy")
+    assert found(ledger) == []
+
+
 def test_the_most_urgent_is_first(ledger):
     ledger.define("SMALL", max_q_depth=1)
     ledger.put("SMALL")
@@ -407,6 +428,7 @@ SHOWN_BY = {
     "took_none": test_idle_runs.test_a_job_that_does_nothing_is_a_finding_until_somebody_takes_a_message,
     "spark_server": test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it,
     "watch": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,
+    "copy": test_a_copy_that_is_hindered_or_put_messages_aside,
     "bad_files": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,
     "old": test_a_message_that_is_older_than_is_usual_for_its_queue,
     "dead_letters": test_dead_letters_and_what_was_put_aside,

@@ -23,7 +23,7 @@ from trigmon.rules.call_rights import ACTS
 from trigmon.server.audit_log import DENIALS_A_SECOND, without_secrets
 
 ALICE = 5001
-READS = {calls.DeadLetters, calls.ReadBackup, calls.EndBackup, calls.ReportWatches}
+READS = {calls.DeadLetters, calls.ReadBackup, calls.EndBackup, calls.ReportWatches, calls.ReportCopy}
 """Administrators' calls that change nothing of anybody's: they read, or a service of the daemon's makes them."""
 
 

@@ -25,6 +25,7 @@ SIMPLE = {
     str: text,
     bytes: st.binary(max_size=200),
     bool: st.booleans(),
+    float: st.floats(allow_nan=False),
     Any: plain,
     type(None): st.none(),
 }

@@ -208,7 +208,7 @@ class RemoteConnection:
 
     def _connected(self) -> Any:
         mq = ibmmq()
-        manager = mq.QueueManager(None)
+        manager = mq.QueueManager(None, disconnect_on_exit=False)  # MQDISC commits: an error must not end in one
         try:
             self._connect(mq, manager)
         except mq.MQMIError as error:

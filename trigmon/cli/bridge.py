@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trigmon.cli.bridge_check import check
+from trigmon.cli.bridge_copy import copy
 from trigmon.cli.command import group
 
 
@@ -14,4 +15,5 @@ def bridge() -> None:
     """
 
 
+bridge.add_command(copy)
 bridge.add_command(check)

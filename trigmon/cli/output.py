@@ -131,6 +131,7 @@ _INSTANTS = {
         "first_rows",
         "oldest",
         "last_put",
+        "last_copy",
         "last_get",
         "application",
         "settled",

@@ -15,6 +15,7 @@ from trigmon.cli.command import command, invocation
 
 FIRST = 3
 """So many findings stand in the first line."""
+COPY_COLUMNS = ["name", "q_name", "state", "copied", "rate", "left", "lag_s", "last_copy_time", "put_aside", "problem"]
 
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
@@ -88,6 +89,10 @@ def _show() -> None:
         {key: value for key, value in row.items() if key != "age_ms"} | {"age_s": row["age_ms"] / 1000}
         for row in answer.get("reserved", [])
     ]
+    values["copies"] = [
+        {key: value for key, value in row.items() if key != "lag_ms"} | {"lag_s": row["lag_ms"] / 1000}
+        for row in answer.get("copies", [])
+    ]
     if invocation().is_json:
         output.one(values)
         return
@@ -95,12 +100,16 @@ def _show() -> None:
         output.note(f"warning: {warning}")
     _print_attention(values.pop("attention", []))
     queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
+    copies = values.pop("copies", [])
     values = {key: value for key, value in values.items() if key not in attributes}
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
     if reserved:
         click.echo()
         output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "summary"])
+    if copies:
+        click.echo()
+        output.listing(copies, COPY_COLUMNS, lambda row: row["state"] == "hindered")
     if queues:
         print_initiation_queues(queues)
 

@@ -1,4 +1,4 @@
-"""Schedules and watches as a console shows them: one table, each with how it is and what came of it last."""
+"""Schedules, watches and copies as a console shows them: one table, each with how it is and what came of it last."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from trigmon.console.schedule_text import with_next
 from trigmon.mq.calls import Display
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.paging import all_rows
+from trigmon.mq.quantities import span
 
 
 class TimedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule or a watch. ``next_ms`` is by the wall clock, 0 for a watch, a pause and where no moment comes.
+    """A schedule, a watch or a copy of a queue elsewhere. ``next_ms`` is by the wall clock, 0 where no moment comes.
 
     ``paused`` is by whom, blank for nobody. ``last_ms`` is the last moment, or when the last message was put; 0: never.
     """
@@ -64,4 +65,21 @@ def _watch(row: dict[str, Any]) -> TimedRow:
         next_ms=0,
         last_ms=row["last_put_ms"],
         outcome=row["problem"] or row["last_file"],
+    )
+
+
+def copy_row(row: dict[str, Any]) -> TimedRow:
+    """Returns a copy of a queue elsewhere, of the status, as it is shown with the others."""
+    left = f", {row['left']} left there" if row["left"] >= 0 else ""
+    lag = f", {span(row['lag_ms'])} behind" if row["lag_ms"] else ""
+    return TimedRow(
+        kind="copy",
+        name=row["name"],
+        what=f"{row['copied']} copied, {row['rate']:g} a second{left}{lag}",
+        q_name=row["q_name"],
+        state=row["state"],
+        paused="",
+        next_ms=0,
+        last_ms=row["last_copy_ms"],
+        outcome=row["problem"],
     )

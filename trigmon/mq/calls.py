@@ -669,6 +669,38 @@ class ReportWatches(Call, frozen=True, array_like=True, kw_only=True, tag="repor
     watches: list[WatchState]
 
 
+# -- copies of queues elsewhere ----------------------------------------------------------------------------
+
+
+class CopyState(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """How the copy of a queue elsewhere is, as the process says that copies it. Times are milliseconds since 1970.
+
+    ``name`` is QUEUE@QM, ``q_name`` the queue here. ``copied`` and ``put_aside`` count messages since the copy began,
+    ``rate`` is messages a second. ``left``: messages that are still there, -1 where that is not known. ``lag_ms``: how
+    long after its put there the last message was put here. ``problem`` is what hinders it, blank where nothing does.
+    """
+
+    name: str
+    q_name: str
+    copied: int = 0
+    put_aside: int = 0
+    rate: float = 0.0
+    left: int = -1
+    lag_ms: int = 0
+    last_copy_ms: int = 0
+    problem: str = ""
+    problem_since_ms: int = 0
+
+
+class ReportCopy(Call, frozen=True, array_like=True, kw_only=True, tag="report_copy"):
+    """How the copy is that the caller does on this connection. Answered by Done.
+
+    The status shows it as long as the connection lasts.
+    """
+
+    state: CopyState
+
+
 # -- reservations -------------------------------------------------------------------------------------------
 
 
@@ -826,6 +858,7 @@ AnyCall = (
     | RetryRun
     | Controls
     | ReportWatches
+    | ReportCopy
     | Reserve
     | ReadReserved
     | Settle

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.calls import Call, LostServer, WatchState
+from trigmon.mq.calls import Call, CopyState, LostServer, WatchState
 from trigmon.mq.errors import NotAuthorized
 from trigmon.rules.model.facts import Wants
 from trigmon.rules.model.handle_changes import Connect, DropConnection
@@ -65,12 +65,13 @@ class Session:
     ``ends_on_news``: it is a monitor's, and its waiting get ends when an operator asks for something. ``is_asked``: its
     call is being performed, and changes on the way do not end its wait. ``lost_servers``: a monitor's name, and which
     of its Spark Connect servers end again and again. ``watches``: how the watches are that its process serves, None
-    where it serves none.
+    where it serves none. ``copy``: how the copy of a queue elsewhere is that it does, None where it does none.
     """
 
     __slots__ = (
         "attachment",
         "connection",
+        "copy",
         "ends_on_news",
         "identity",
         "is_asked",
@@ -89,6 +90,7 @@ class Session:
         self.ends_on_news = False
         self.lost_servers: tuple[str, list[LostServer]] = ("", [])
         self.watches: list[WatchState] | None = None
+        self.copy: CopyState | None = None
         self.attachment: Any = None
 
     def begin(self, store: Store, now: int) -> None:
@@ -141,6 +143,10 @@ class SessionReports:
         """Notes how the watches are that this session's process serves."""
         self._session.watches = watches
 
+    def report_copy(self, state: CopyState) -> None:
+        """Notes how the copy is that this session does."""
+        self._session.copy = state
+
     def lost_servers(self) -> dict[str, list[LostServer]]:
         """Returns by monitor the Spark Connect servers that end again and again."""
         return dict(each.lost_servers for each in self._sessions.values() if each.lost_servers[1])
@@ -149,3 +155,7 @@ class SessionReports:
         """Returns by name how the watches are, None where no process serves them."""
         reported = [each.watches for each in self._sessions.values() if each.watches is not None]
         return {state.name: state for states in reported for state in states} if reported else None
+
+    def copies(self) -> list[CopyState]:
+        """Returns how the copies of queues elsewhere are, by name."""
+        return sorted((each.copy for each in self._sessions.values() if each.copy is not None), key=lambda it: it.name)

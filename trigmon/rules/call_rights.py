@@ -250,6 +250,7 @@ RIGHTS: dict[type[calls.Call], Needs] = {
     calls.RetryRun: _run,
     calls.Controls: _monitor,
     calls.ReportWatches: _administrator,
+    calls.ReportCopy: _administrator,
     calls.Reserve: _nothing,
     calls.ReadReserved: _read_reserved,
     calls.IssueTicket: _read_reserved,

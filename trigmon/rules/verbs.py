@@ -8,6 +8,7 @@ from trigmon.mq import calls
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.run import read_run
 from trigmon.rules.backup_calls import complete_begin_backup, complete_end_backup, complete_read_backup, decide_backup
+from trigmon.rules.copies import complete_report_copy, decide_report_copy
 from trigmon.rules.dead_letters.backout_requeue import (
     decide_get,
     decide_hand_out,
@@ -235,10 +236,8 @@ def _new_queue(call: MakeQueue, connection: int) -> Wants:
 def _definition(call: Any, connection: int) -> WorldWants:
     object_type = object_type_of(call.object_type)
     like = ""
-    if isinstance(call, calls.Define):
-        like = call.like or DEFAULT_OBJECTS.get(object_type, "")
-        if not call.like and call.name == like:
-            like = ""
+    if isinstance(call, calls.Define) and not (like := call.like):
+        like = default if (default := DEFAULT_OBJECTS.get(object_type, "")) != call.name else ""
     return WorldWants(connection, call.name, object_type, like=like)
 
 
@@ -344,6 +343,7 @@ VERBS: dict[type[calls.Call], Verb] = {
     calls.ReadBackup: Verb(_nothing, decide_backup, complete=complete_read_backup),
     calls.EndBackup: Verb(_nothing, decide_backup, complete=complete_end_backup),
     calls.ReportWatches: Verb(_nothing, decide_report_watches, complete=complete_report_watches),
+    calls.ReportCopy: Verb(_nothing, decide_report_copy, complete=complete_report_copy),
     calls.Ping: Verb(_nothing, decide_ping),
     calls.RecordRun: Verb(_new_run, decide_record_run, fired_by=fired_by, is_wide=True),
     calls.RecordRuns: Verb(_nothing, decide_record_runs),

@@ -121,8 +121,9 @@ class Daemon:
             raise
         timers = self._begin_life()
         self._acceptor.start()
-        if self._children.monitor:
-            self._children.monitor.start()
+        for child in (self._children.monitor, self._children.copies):
+            if child:
+                child.start()
         self._say_ready()
         status, timers = await self._live(timers)
         status = await self._end(status)
@@ -355,7 +356,7 @@ class Daemon:
         self._service.stopping()
         self._acceptor.close()
         self._arrivals.close()
-        for child in (self._children.monitor, self._children.watches):
+        for child in (self._children.monitor, self._children.watches, self._children.copies):
             if child:
                 await child.stop()
         if status == STOPPED and not self._lost.done():

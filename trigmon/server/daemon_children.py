@@ -1,4 +1,4 @@
-"""The daemon's children: monitor, metrics exporter and watches. One that dies is started again."""
+"""The daemon's children: monitor, metrics exporter, watches and copies. One that dies is started again."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ WATCHES = Child(
     "the process of the watches cannot be started",
     "the process of the watches ended",
     "the process of the watches does not end and is killed",
+)
+
+COPIES = Child(
+    ("bridge", "copy", "--configured"),
+    "the process of the copies started",
+    "the process of the copies cannot be started",
+    "the process of the copies ended",
+    "the process of the copies does not end and is killed",
 )
 
 
@@ -136,6 +144,7 @@ class Children(NamedTuple):
     monitor: ChildProcess | None = None
     exporter: ChildProcess | None = None
     watches: ChildProcess | None = None
+    copies: ChildProcess | None = None
 
     def serve_watches(self, are_defined: bool) -> None:
         """Starts the process of the watches where there are any. It stays until the daemon ends."""
@@ -145,7 +154,7 @@ class Children(NamedTuple):
 
 def children_of(settings: Settings, log: Any, *, with_monitor: bool) -> Children:
     """Returns the children that the settings ask for; none of them is started."""
-    monitor = exporter = watches = None
+    monitor = exporter = watches = copies = None
     if with_monitor:
         grace_s = settings.monitor.grace_s if settings.monitor.stop_runs else 0.0
         monitor = ChildProcess(MONITOR, settings, log, grace_s)
@@ -153,4 +162,6 @@ def children_of(settings: Settings, log: Any, *, with_monitor: bool) -> Children
         exporter = ChildProcess(EXPORTER, settings, log)
     if settings.server.watches:
         watches = ChildProcess(WATCHES, settings, log)
-    return Children(monitor, exporter, watches)
+    if any(each.copy_queues for each in settings.bridges.values()):
+        copies = ChildProcess(COPIES, settings, log)
+    return Children(monitor, exporter, watches, copies)

@@ -13,7 +13,7 @@ from tests.console.metrics.exported import Exported
 from tests.daemons import define, queue_managers
 from tests.waiting import until
 from trigmon.console.metrics.metric_table import METRICS
-from trigmon.mq.calls import Alter, Pause, Resume
+from trigmon.mq.calls import Alter, CopyState, Pause, ReportCopy, Resume
 from trigmon.mq.errors import QFull
 
 INITQ, DEAD = "SYSTEM.DEFAULT.INITIATION.QUEUE", "SYSTEM.DEAD.LETTER.QUEUE"
@@ -97,6 +97,11 @@ class Stage:
     def nothing(self):
         """Does nothing: it changes by itself."""
 
+    def copy(self):
+        """Reports a copy as the process does that copies."""
+        state = CopyState(name="Q@QM9", q_name="Q", copied=5, left=4, lag_ms=3, put_aside=2)
+        self.stack.enter_context(self.exported.daemon.connect()).call(ReportCopy(state=state))
+
     def store(self):
         for _ in range(40):
             self.qm.put("BIG", b"x" * 1_000_000, persistence="persistent")
@@ -113,6 +118,7 @@ class Scenario:
 
 
 OF_Q = {"queue": "Q"}
+OF_COPY = {"copy": "Q@QM9", "queue": "Q"}
 SCENARIOS = {
     "ibmmq_queue_depth": Scenario(Stage.put, 1, OF_Q),
     "ibmmq_queue_attribute_max_depth": Scenario(Stage.alter, 77 - 5000, OF_Q),
@@ -147,6 +153,10 @@ SCENARIOS = {
     "trigmon_waiting_gets": Scenario(Stage.wait, 1),
     "trigmon_open_units": Scenario(Stage.unit, 1),
     "trigmon_reservations": Scenario(Stage.reserve, 1),
+    "trigmon_copied_messages_total": Scenario(Stage.copy, 5, OF_COPY),
+    "trigmon_copy_left": Scenario(Stage.copy, 4, OF_COPY),
+    "trigmon_copy_lag_ms": Scenario(Stage.copy, 3, OF_COPY),
+    "trigmon_copy_put_aside": Scenario(Stage.copy, 2, OF_COPY),
     "trigmon_disk_free_bytes": Scenario(Stage.store, -1_000_000),
     "trigmon_store_bytes": Scenario(Stage.store, 1_000_000),
 }

@@ -16,7 +16,7 @@ from tests.waiting import until
 from trigmon.console.overview import read_overview
 from trigmon.console.web.overview_page import shown_queues
 from trigmon.console.web.queue_page import read_queue
-from trigmon.mq.calls import Delete, Pause, RecordRun, Resume
+from trigmon.mq.calls import CopyState, Delete, Pause, RecordRun, ReportCopy, Resume
 
 
 def events(web, path, wanted, **headers):
@@ -282,6 +282,19 @@ def test_the_overview_shows_each_schedule_and_each_watch_and_what_came_of_it(rea
     assert "/queues/TIMED" in part
     assert '<span class="bad">6 does not hold' in part
     assert re.search(r'title="[^"]*upkeep"', part)
+
+
+def test_the_overview_shows_each_copy_of_a_queue_elsewhere_as_long_as_it_is_reported(reader, populated):
+    state = CopyState(
+        name="ORDERS@PROD", q_name="PLAIN", copied=1200, rate=40.5, left=7, lag_ms=2000, last_copy_ms=5_000
+    )
+    with populated.daemon.connect() as qm:
+        qm.call(ReportCopy(state=state))
+        shown = "ORDERS@PROD copy 1200 copied, 40.5 a second, 7 left there, 2.0 s behind PLAIN copying"
+        until(lambda: shown in reader.get("/").plain, 60)
+        qm.call(ReportCopy(state=replace(state, problem="MQCONNX to PROD: 2538", problem_since_ms=5_000)))
+        until(lambda: "PLAIN hindered MQCONNX to PROD: 2538" in reader.get("/").plain, 60)
+    until(lambda: "ORDERS@PROD" not in reader.get("/").plain, 60)
 
 
 def test_dead_letters_are_grouped_by_queue_and_error(reader):

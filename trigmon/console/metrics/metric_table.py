@@ -20,6 +20,9 @@ Values = Callable[[Snapshot], Labelled]
 QMGR = ("qmgr", "platform", "description")
 QUEUE = ("qmgr", "queue", "usage", "description", "cluster", "platform")
 
+COPY = ("copy", "queue")
+"""A queue elsewhere as QUEUE@QM, and the local queue."""
+
 FROM_0 = ("event_message_dropped", "poison_message_discarded", "poison_message_kept", "poison_message_moved")
 """The events that have a series before the first: an alert by increase() misses what a new series begins with."""
 
@@ -159,6 +162,14 @@ def _puts_allowed(snapshot: Snapshot) -> int:
 
 def _status(key: str) -> Callable[[Snapshot], Any]:
     return lambda snapshot: snapshot.status[key]
+
+
+def _copies(key: str, least: int | None = None) -> Callable[[Snapshot], Iterator[tuple[Sequence[str], Any]]]:
+    return lambda snapshot: (
+        ((row["name"], row["q_name"]), row[key])
+        for row in snapshot.status.get("copies", [])
+        if least is None or row[key] >= least
+    )
 
 
 def _room(key: str) -> Callable[[Snapshot], Any]:
@@ -302,6 +313,11 @@ METRICS: tuple[Metric, ...] = (
     _gauge("trigmon_waiting_gets", "Gets that wait for a message", _status("waiting_gets")),
     _gauge("trigmon_open_units", "Units of work that have not ended", _status("open_units")),
     _gauge("trigmon_reservations", "Reservations of which messages are left", _status("reservations")),
+    # -- copies of queues elsewhere
+    _series("trigmon_copied_messages_total", COPY, "Messages that a copy has copied since it began", _copies("copied")),
+    _series("trigmon_copy_left", COPY, "Messages that are left there; no series where not known", _copies("left", 0)),
+    _series("trigmon_copy_lag_ms", COPY, "From the put there of the last message to its put here", _copies("lag_ms")),
+    _series("trigmon_copy_put_aside", COPY, "Messages that a copy put on the dead-letter queue", _copies("put_aside")),
     # -- the disk, and Spark
     _gauge("trigmon_disk_free_bytes", "Free bytes of the data directory's file system", _room("free_bytes")),
     _gauge("trigmon_disk_reserve_bytes", "With less free space than this, puts are refused", _room("reserve_bytes")),

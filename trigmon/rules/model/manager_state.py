@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trigmon.mq.calls import LostServer, WatchState
+from trigmon.mq.calls import CopyState, LostServer, WatchState
 from trigmon.mq.explanation import Looked
 from trigmon.rules.model.authority import User
 from trigmon.rules.model.ticket import Ticket
@@ -77,11 +77,17 @@ class Reports(Protocol):
     def report_watches(self, watches: list[WatchState]) -> None:
         """Notes how the watches are that the caller serves."""
 
+    def report_copy(self, state: CopyState) -> None:
+        """Notes how the copy is that the caller does."""
+
     def lost_servers(self) -> dict[str, list[LostServer]]:
         """Returns by monitor the Spark Connect servers that end again and again."""
 
     def watches(self) -> dict[str, WatchState] | None:
         """Returns by name how the watches are, None where no process serves them."""
+
+    def copies(self) -> list[CopyState]:
+        """Returns how the copies of queues elsewhere are, by name."""
 
 
 class ManagerState(msgspec.Struct, frozen=True):

@@ -1,0 +1,75 @@
+"""From a queue of MQ into a Spark table while everything on the way is killed: each message is there once."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+
+import pytest
+
+from tests.bridge.two_queue_managers import NEEDS_IBMMQ, TwoQueueManagers, depth
+from tests.daemons import define, queue_managers
+from tests.spark.killing import DRIVER, MONITOR, Q_MGR, Q, SparkMachine, moment
+from tests.waiting import until
+from trigmon.bridge.copy_here import record_queue
+
+pytestmark = [NEEDS_IBMMQ, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3000)]
+COPY, THERE = "copy", "queue manager there"
+VICTIMS = (COPY, THERE, Q_MGR, MONITOR, DRIVER)
+
+
+@pytest.fixture
+def two(tmp_path_factory, library_directory):
+    home = tmp_path_factory.mktemp("qm")
+    with queue_managers(lambda: home) as make:
+        yield TwoQueueManagers(make, home, library_directory)
+
+
+@pytest.fixture
+def machine(two, tmp_path, count):
+    made = SparkMachine(two.here, tmp_path, "local[2]", count)
+    yield made
+    made.clean_up()
+
+
+@pytest.mark.parametrize(("count", "rounds"), [(5_000, 1), (50_000, 2)])
+def test_each_message_is_in_the_table_once_whatever_is_killed_on_its_way(two, machine, count, rounds):
+    seed = time.time_ns()
+    print(f"\nseed {seed}")
+    chance = random.Random(seed)
+    with two.there.connect() as qm:
+        define(qm, Q, max_q_depth=count)
+        for first in range(0, count, 1000):
+            qm.put_many(Q, [b"%d" % number for number in range(first, first + 1000)], persistence="persistent")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    copy = two.start(f"{Q}@QM9", **quiet)
+    try:
+        for kill in range(rounds * len(VICTIMS)):
+            until(lambda: depth(two.there, Q) < count, 60)  # it copies
+            time.sleep(chance.uniform(0.2, 3.0))
+            victim = VICTIMS[kill % len(VICTIMS)]
+            print(f"{victim} is killed, {depth(two.there, Q)} are left there")
+            if victim == COPY:
+                copy.kill()
+                copy.wait()
+                copy = two.start(f"{Q}@QM9", **quiet)
+            elif victim == THERE:
+                two.there.kill()
+                two.there.start()
+            else:
+                when = moment(victim, seed + kill)
+                if victim == DRIVER:
+                    machine.come_to(victim, when._replace(batches=-1))
+                machine.kill(victim, when)
+        until(lambda: depth(two.there, Q) == 0)
+        until(lambda: depth(two.here, record_queue(f"{Q}@QM9")) == 0)
+        copy.terminate()
+        assert copy.wait(60) == 0
+    finally:
+        copy.kill()
+        copy.wait()
+    machine.wait_until_drained()
+    print(f"runs: {machine.ended()}")
+    machine.end()
+    machine.judge(count)
