@@ -22,7 +22,7 @@ from trigmon.simulate.scenario import Expected, Mqsc, Open, Scenario, Step
 MOST_MESSAGES: Final = 100_000
 """A queue with more messages is not played: their puts would take minutes."""
 MOST_HANDLES: Final = 1000
-_AT_LAST: Final = ("initiation_q_name", "inhibit_put", "max_q_depth")
+_AT_LAST: Final = ("initiation_q_name", "inhibit_put", "max_q_depth", "usage")
 """What the queue gets behind all else: with it, its messages could not be put, or would trigger."""
 
 _NEEDED: Final = frozenset({Fact.ATTRIBUTES, Fact.DEPTH, Fact.READERS})
