@@ -28,7 +28,8 @@ class Figures:
     @property
     def spread(self) -> str:
         """From the lowest to the highest."""
-        return f"{min(self.values):,.4g} to {max(self.values):,.4g}"
+        low, high = min(self.values), max(self.values)
+        return " to ".join(f"{value:,.0f}" if value >= 1000 else f"{value:,.4g}" for value in (low, high))
 
 
 def in_turns(rounds: int, subjects: Mapping[str, Callable[[], tuple[float, float]]], unit: str) -> dict[str, Figures]:
