@@ -178,6 +178,17 @@ def test_files_that_change_are_in_force_without_a_restart(served, site):
     assert user_of(site.address("bob")) == "bob"
 
 
+def test_files_that_cannot_be_used_are_told_by_the_status_until_they_can(served, site):
+    for name, broken in (("users.yaml", ""), ("users.yaml", "- user: ["), ("server.crt", "-----BEGIN CERT")):
+        path = site.directory / name
+        before = path.read_bytes()
+        path.write_text(broken)
+        until(lambda path=path: f"{path}" in warnings_of(served))
+        assert user_of(site.address("alice")) == "alice"
+        path.write_bytes(before)
+        until(lambda: "stay in force" not in warnings_of(served))
+
+
 def warnings_of(one):
     with one.connect() as qm:
         return " ".join(qm.ask(Status(), Values).values["warnings"])

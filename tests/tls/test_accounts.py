@@ -51,6 +51,8 @@ def test_what_is_written_is_read(tmp_path_factory, known):
         ("- user: a\n  certificates: [a]", "neither a subject"),
         ("- user: a\n- user: a", "a is there twice"),
         ("- user: [", "users.yaml"),
+        ("", "it is empty"),
+        ("# Users who may come by TLS", "it is empty"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_reason(tmp_path, text, why):

@@ -152,7 +152,8 @@ class Arrivals:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             clients.gone(connection)
-            self._seldom.warning("a connection went before it began", why=str(error))
+            why = str(error) or type(error).__name__
+            self._seldom.warning("a connection went before it began", why=why, address=connection.peer.address)
             # Its frames refer to it and to the link's buffers, 256 KiB, which would await the garbage collector.
             error.__traceback__ = None
 

@@ -35,6 +35,7 @@ class TlsFiles:
         self._ticket_key = Path(settings.ticket_key or data / "tls" / "ticket.key")
         self._q_mgr_name = q_mgr_name
         self._log = log
+        self._problem = ""  # why the files as they are now cannot be used
         try:
             ticket_key(self._ticket_key, q_mgr_name)  # which makes it, before it is looked at for changes
             self._stamp = self._now_on_disk()
@@ -55,8 +56,10 @@ class TlsFiles:
             context, found, ticket_key = self._read()
             self._expires = self._expiry()
         except TlsFileError as error:
-            self._log.error("the files of TLS cannot be used; those from before stay in force", why=str(error))
+            self._problem = str(error)
+            self._log.error("the files of TLS cannot be used; those from before stay in force", why=self._problem)
             return False
+        self._problem = ""
         self.context, self.accounts, self.ticket_key = context, found, ticket_key
         self._log.info("the files of TLS were read anew", users=len(found.by_user), valid_until=self.valid_until)
         return True
@@ -67,8 +70,10 @@ class TlsFiles:
         return min(self._expires.values()).date().isoformat()
 
     def warnings(self, now: datetime.datetime) -> list[str]:
-        """Returns a sentence for each certificate that has expired or soon will."""
+        """Returns a sentence for each certificate that has expired or soon will, and for files that cannot be used."""
         warnings = []
+        if self._problem:
+            warnings.append(f"{self._problem}: those of TLS from before stay in force, until the next start")
         for path, until in self._expires.items():
             if until - now < AHEAD:
                 left = "has expired" if until <= now else f"expires in {(until - now).days} days"

@@ -85,7 +85,9 @@ def read(path: Path) -> Accounts:
         raise TlsFileError(f"{path}: {error.strerror}") from None
     except yaml12.YamlError as error:
         raise TlsFileError(str(error)) from None
-    return Accounts(_checked(path, document.value or []))
+    if document.value is None:
+        raise TlsFileError(f"{path}: it is empty, as one that is not yet written; [] stands for no user")
+    return Accounts(_checked(path, document.value))
 
 
 def check(path: Path, accounts: Sequence[Account]) -> None:
