@@ -174,6 +174,8 @@ def test_explain_says_why_not_as_the_next_call_gets_it(one):
     assert all(row["has"] for row in other["rights"])
     printed = one.trigmon("explain", "ORDERS.IN", "--as", str(ALICE), "--exit-status")
     assert printed.returncode == 10
+    of_group = one.trigmon("explain", "ORDERS.IN", "--as", "%etl")
+    assert (of_group.returncode, "name a user" in of_group.stderr) == (2, True)
     assert f"remedy: trigmon grant {ALICE} put ORDERS.IN" in printed.stdout
     shown = json.loads(one.trigmon("explain", "ORDERS.IN", "--as", str(BOB), "--output", "json").stdout)
     assert shown["has_records"]

@@ -133,6 +133,8 @@ def explain_user(queue: str, who: str, groups: Iterable[str]) -> bool:
     from trigmon.mq.calls import ExplainRights
     from trigmon.mq.replies import Values
 
+    if who.startswith("%") or who == "everyone":
+        raise click.UsageError(f"--as {who}: name a user, --as USER; --group GROUP puts that user into a group besides")
     with invocation().connected() as qm:
         call = ExplainRights(name=queue, user=who, groups=sorted({*groups, *groups_here(who)}))
         found = qm.ask(call, Values).values
