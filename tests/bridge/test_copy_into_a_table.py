@@ -40,14 +40,16 @@ def test_each_message_is_in_the_table_once_whatever_is_killed_on_its_way(two, ma
     chance = random.Random(seed)
     with two.there.connect() as qm:
         define(qm, Q, max_q_depth=count)
-        for first in range(0, count, 1000):
-            qm.put_many(Q, [b"%d" % number for number in range(first, first + 1000)], persistence="persistent")
+    kills = rounds * len(VICTIMS)
+    each = count // kills
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     copy = two.start(f"{Q}@QM9", **quiet)
     try:
-        for kill in range(rounds * len(VICTIMS)):
-            until(lambda: depth(two.there, Q) < count, 60)  # it copies
-            time.sleep(chance.uniform(0.2, 3.0))
+        for kill in range(kills):
+            with two.there.connect() as qm:
+                qm.put_many(Q, [b"%d" % n for n in range(kill * each, (kill + 1) * each)], persistence="persistent")
+            left = chance.randrange(each // 4, each)
+            until(lambda left=left: depth(two.there, Q) <= left, 120)  # it copies
             victim = VICTIMS[kill % len(VICTIMS)]
             print(f"{victim} is killed, {depth(two.there, Q)} are left there")
             if victim == COPY:
