@@ -59,6 +59,7 @@ FIELDS = {
     "retry_run": {"run_id": "00000000000000aa"},
     "record_run": {"run_id": "00000000000000aa", "record": {"state": "no such state"}},
     "reservations": {"q_name": "Q"},
+    "report_copy": {"state": calls.CopyState(name="NONE@QM9", q_name="NONE")},
 }
 PLAIN = {str: "NONE", int: 999_999, dict: {}, list: [], bool: True}
 GROUP = next(group for group in grp.getgrall() if group.gr_gid not in (0, 65534) and not group.gr_mem)
