@@ -178,7 +178,7 @@ def test_files_that_change_are_in_force_without_a_restart(served, site):
     assert user_of(site.address("bob")) == "bob"
 
 
-def test_files_that_cannot_be_used_are_told_by_the_status_until_they_can(served, site):
+def test_files_that_cannot_be_used_are_in_the_status_until_they_can(served, site):
     for name, broken in (("users.yaml", ""), ("users.yaml", "- user: ["), ("server.crt", "-----BEGIN CERT")):
         path = site.directory / name
         before = path.read_bytes()
