@@ -15,7 +15,7 @@ from trigmon.mq.errors import BY_REASON
 from trigmon.mq.reasons import Reason
 
 ROOT = Path(trigmon.__file__).parent
-WORDS = {ROOT / "mq" / "errors.py", ROOT / "mq" / "reasons.py"}
+WORDS = {ROOT / "mq" / "errors.py", ROOT / "mq" / "reasons.py", ROOT / "mqi" / "mqi_numbers.py"}
 """These say which there are."""
 
 _REASON_OF = {kind.__name__: kind.reason for kind in BY_REASON.values()}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
-from trigmon.mq.calls import AnyCall, LostConnection, ReadReserved
+from trigmon.mq.calls import AnyCall, CopyState, LostConnection, ReadReserved
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import NotAuthorized
 from trigmon.rules.model.reservation import Reservation
@@ -58,7 +58,7 @@ def test_another_key_or_another_queue_manager_s_name_signs_otherwise(ticket):
 
 @pytest.mark.parametrize("kind", [*AnyCall.__args__], ids=lambda kind: kind.__struct_config__.tag)
 def test_a_ticket_allows_reading_its_reservation_and_no_other_call(kind):
-    plain = {str: "NONE", int: 7, dict: {}, list: [], bool: True}
+    plain = {str: "NONE", int: 7, dict: {}, list: [], bool: True, CopyState: CopyState(name="Q@QM2", q_name="Q")}
     given = {
         field.name: plain[getattr(field.type, "__origin__", field.type)] for field in fields(kind) if field.required
     }
