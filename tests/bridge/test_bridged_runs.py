@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shlex
 import sys
@@ -220,6 +221,13 @@ def test_a_program_that_does_not_open_the_queue_elsewhere_in_time_is_ended(bench
     assert "had not opened its queue in 1 s" in run["why"]
 
 
+def bridge_in_status(one):
+    """Returns the findings about bridges, and the state of the one there is."""
+    status = json.loads(one.here.trigmon("--output", "json", "status").stdout)
+    found = [(each["kind"], each["name"]) for each in status["attention"] if each["kind"] == "bridge"]
+    return found, *(row["state"] for row in status["bridges"])
+
+
 def test_a_queue_manager_elsewhere_that_stops_is_served_again_when_it_is_back(bench):
     one = bench()
     one.process()
@@ -227,11 +235,14 @@ def test_a_queue_manager_elsewhere_that_stops_is_served_again_when_it_is_back(be
     monitor = one.monitored()
     one.far.put("Q", b"")
     one.ended(1)
+    until(lambda: bridge_in_status(one) == ([], "served"))
     one.there.stop()
     one.far.drop()
+    until(lambda: ([("bridge", f"{INITQ}@PROD")], "hindered") == bridge_in_status(one))
     one.there.start()
     one.far = one.there.connect()
     until(one.serves, 120)
+    until(lambda: bridge_in_status(one) == ([], "served"))
     one.far.put("Q", b"")
     one.judge(2)
     one.here.kill()

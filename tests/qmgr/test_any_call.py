@@ -15,6 +15,7 @@ from tests.worlds import STORES, World
 from trigmon.mq.calls import (
     Alter,
     BeginBackup,
+    BridgeState,
     Call,
     Caps,
     Clear,
@@ -62,6 +63,7 @@ EDGES: dict[Any, list[Any]] = {
     bool: [False, True],
     bytes: [b"", b"x", b"\0" * 24, b"\xff" * 24, b"x" * 25, b"x" * 70_000],
     list[LostServer]: [[], [LostServer("m", 0, -1)], [LostServer("\0", 2**63, 2**63, "w" * 99)] * 300],
+    list[BridgeState]: [[], [BridgeState("B", "I@QM9")], [BridgeState("\0", "\0", "w" * 99, -(2**63))] * 300],
     list[WatchState]: [[], [WatchState(name="W")], [WatchState(name="\0", files_taken=2**63, problem="w" * 99)] * 300],
     list[str]: [[], ["current_q_depth"], ["none"], ["\0"], ["trigger_type"] * 300],
     list[str | int]: [[], [3], [2016, 28], [0], [-1], [2**31], ["current_q_depth", 3], ["none"], [28] * 300],

@@ -8,6 +8,7 @@ from tests.rules.test_launching import INITQ, Ledger
 from tests.worlds import STORES
 from trigmon.mq.calls import (
     Alter,
+    BridgeState,
     Close,
     Controls,
     CopyState,
@@ -371,6 +372,23 @@ def test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it(ledge
     assert found(ledger) == []
 
 
+def test_an_initiation_queue_elsewhere_that_is_not_served_as_long_as_its_monitor_reports_it(ledger):
+    hindered = BridgeState("PROD", "INITQ@QM9", "MQCONNX to QM9: 2538", 77)
+    ledger.did(Controls(monitor="m:1", bridges=[hindered]), "second monitor")
+    (item,) = items(ledger)
+    assert (item["kind"], item["name"], item["since_ms"], item["what"]) == ("bridge", "INITQ@QM9", 77, "bridge")
+    assert item["text"] == "MQCONNX to QM9: 2538"
+    assert item["remedy"].startswith("trigmon bridge check PROD")
+    ledger.did(Controls(monitor="m:1", bridges=[BridgeState("PROD", "INITQ@QM9", since_ms=99)]), "second monitor")
+    assert found(ledger) == []
+    (row,) = ledger.did(Status(), "operator").values["bridges"]
+    assert (row["bridge"], row["state"], row["since_ms"], row["monitor"]) == ("PROD", "served", 99, "m:1")
+    ledger.did(Controls(monitor="m:1", bridges=[hindered]), "second monitor")
+    ledger.lose("second monitor")
+    assert found(ledger) == []
+    assert ledger.did(Status(), "operator").values["bridges"] == []
+
+
 def test_a_watch_that_is_hindered_or_not_served_and_files_that_failed(ledger):
     ledger.did(Define(object_type="WATCH", name="W", attributes={"directory": "/in", "q_name": "QUICK"}), "operator")
     assert found(ledger) == []
@@ -427,6 +445,7 @@ SHOWN_BY = {
     "stuck": test_messages_that_wait_while_nobody_reads_and_nothing_is_to_start,
     "took_none": test_idle_runs.test_a_job_that_does_nothing_is_a_finding_until_somebody_takes_a_message,
     "spark_server": test_a_spark_server_that_keeps_dying_as_long_as_its_monitor_reports_it,
+    "bridge": test_an_initiation_queue_elsewhere_that_is_not_served_as_long_as_its_monitor_reports_it,
     "watch": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,
     "copy": test_a_copy_that_is_hindered_or_put_messages_aside,
     "bad_files": test_a_watch_that_is_hindered_or_not_served_and_files_that_failed,

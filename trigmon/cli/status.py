@@ -15,6 +15,7 @@ from trigmon.cli.command import command, invocation
 
 FIRST = 3
 """So many findings stand in the first line."""
+BRIDGE_COLUMNS = ["bridge", "initiation_q", "state", "since_time", "problem"]
 COPY_COLUMNS = ["name", "q_name", "state", "copied", "rate", "left", "lag_s", "last_copy_time", "put_aside", "problem"]
 
 
@@ -89,6 +90,7 @@ def _show() -> None:
         {key: value for key, value in row.items() if key != "age_ms"} | {"age_s": row["age_ms"] / 1000}
         for row in answer.get("reserved", [])
     ]
+    values["bridges"] = answer.get("bridges", [])
     values["copies"] = [
         {key: value for key, value in row.items() if key != "lag_ms"} | {"lag_s": row["lag_ms"] / 1000}
         for row in answer.get("copies", [])
@@ -100,13 +102,16 @@ def _show() -> None:
         output.note(f"warning: {warning}")
     _print_attention(values.pop("attention", []))
     queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
-    copies = values.pop("copies", [])
+    bridges, copies = values.pop("bridges", []), values.pop("copies", [])
     values = {key: value for key, value in values.items() if key not in attributes}
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
     if reserved:
         click.echo()
         output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "summary"])
+    if bridges:
+        click.echo()
+        output.listing(bridges, BRIDGE_COLUMNS, lambda row: row["state"] == "hindered")
     if copies:
         click.echo()
         output.listing(copies, COPY_COLUMNS, lambda row: row["state"] == "hindered")

@@ -12,6 +12,7 @@ from trigmon.log import logger
 from trigmon.monitor.bridge_watcher import BridgeWatcher
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.remote_looks import Bridges
+from trigmon.mq.calls import BridgeState
 
 log = logger()
 # How much longer than a get waits a stop waits for a thread: its end is then that of its process.
@@ -36,6 +37,7 @@ class BridgeThreads:
         self._monitor = monitor
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._watchers: list[BridgeWatcher] = []
         self._failure: BaseException | None = None
 
     def start(self) -> None:
@@ -53,8 +55,13 @@ class BridgeThreads:
                     monitor=self._monitor,
                 )
                 thread = threading.Thread(target=self._run, args=(watcher,), name=f"bridge {name}", daemon=True)
+                self._watchers.append(watcher)
                 self._threads.append(thread)
                 thread.start()
+
+    def states(self) -> list[BridgeState]:
+        """Returns how the initiation queues are, for the queue manager's status."""
+        return [watcher.state for watcher in self._watchers]
 
     def check(self) -> None:
         """Raises RuntimeError if a thread has failed: its trigger messages would wait unseen."""

@@ -25,7 +25,7 @@ from trigmon.monitor.child_process import now_ms
 from trigmon.monitor.defined_objects import defined
 from trigmon.monitor.programs import Programs
 from trigmon.monitor.trigger_plan import DeadLetter, as_defined_now, process_of, read_trigger, startable
-from trigmon.mq.calls import RecordRuns, Runs
+from trigmon.mq.calls import BridgeState, RecordRuns, Runs
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import Feedback, ObjectType
 from trigmon.mq.errors import MQError, NotAuthorized, ObjectAlreadyExists
@@ -52,7 +52,10 @@ class _Taken(msgspec.Struct, frozen=True):
 
 
 class BridgeWatcher:
-    """Serves one initiation queue of one bridge. ``link`` leads to the ledger, and is this object's alone."""
+    """Serves one initiation queue of one bridge. ``link`` leads to the ledger, and is this object's alone.
+
+    ``state`` is how it is; another thread may read it at any time.
+    """
 
     def __init__(
         self,
@@ -71,6 +74,8 @@ class BridgeWatcher:
         self._initiation_q = initiation_q
         self._monitor = monitor
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
+        there = f"{intake.initiation_q}@{intake.q_mgr_name}"
+        self.state = BridgeState(bridge, there, "it is not connected yet", now_ms())
 
     def serve(self, stop: threading.Event) -> None:
         """Serves the initiation queue until ``stop``, through any absence of either queue manager."""
@@ -89,23 +94,34 @@ class BridgeWatcher:
         try:
             self._serve_connection(stop)
         except BridgeError as error:
+            self._note(str(error))
             self._seldom.warning("a bridge cannot be used", error=str(error), **known)
             return _LONG_PAUSE_S
         except RemoteError as error:
+            self._note(str(error))
             self._seldom.warning("a bridge is not served", error=str(error), **known)
             return max(self._intake.connection.pause_s, _PAUSE_S if not error.may_pass else 0.0)
         except LinkDown as down:
             self._seldom.warning("queue manager not reachable", error=str(down), **known)
             return max(self._link.pause_s, 0.1)
         except MQError as error:
+            self._note(str(error))
             self._seldom.warning("a bridge is not served", error=str(error), **known)
             return _PAUSE_S
         return 0.0
+
+    def _note(self, problem: str = "") -> None:
+        """Notes why it is not served, "" where it is."""
+        if problem and self.state.problem:
+            self.state = replace(self.state, problem=problem)
+        elif problem != self.state.problem:
+            self.state = replace(self.state, problem=problem, since_ms=now_ms())
 
     def _serve_connection(self, stop: threading.Event) -> None:
         if not self._link.connection().monitor:
             raise NotAuthorized("this user may not write the ledger of runs: name it in server.monitors")
         self._intake.open()
+        self._note()
         log.info(
             "a bridge is served",
             bridge=self._bridge,

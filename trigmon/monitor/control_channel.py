@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from trigmon.mq.calls import Call, Controls, LostServer
+from trigmon.mq.calls import BridgeState, Call, Controls, LostServer
 from trigmon.mq.replies import Reply, Values
 
 _LOOK_S: Final = 0.5
@@ -15,9 +15,16 @@ _LOOK_S: Final = 0.5
 class ControlChannel:
     """Asks the queue manager for controls, twice a second and whenever a get ended without a message."""
 
-    def __init__(self, call: Callable[[Call], Reply], monitor: str, lost: Callable[[], list[LostServer]]) -> None:
+    def __init__(
+        self,
+        call: Callable[[Call], Reply],
+        monitor: str,
+        lost: Callable[[], list[LostServer]],
+        bridges: Callable[[], list[BridgeState]],
+    ) -> None:
         self._call = call
         self._lost = lost
+        self._bridges = bridges
         self._monitor = monitor
         self._number: int | None = None
         self._again_at = 0.0
@@ -33,7 +40,7 @@ class ControlChannel:
         """
         if time.monotonic() < self._again_at:
             return None
-        reply = self._call(Controls(monitor=self._monitor, lost_servers=self._lost()))
+        reply = self._call(Controls(monitor=self._monitor, lost_servers=self._lost(), bridges=self._bridges()))
         assert isinstance(reply, Values)
         self._again_at = time.monotonic() + _LOOK_S
         cancel: list[str] = reply.values["cancel"]

@@ -164,6 +164,7 @@ class Monitor:
             registration=self._registration,
             ready=opened,
             alive=alive,
+            bridges=self._bridges.states,
         )
         try:
             watcher.serve(stopped)

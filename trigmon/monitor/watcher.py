@@ -30,7 +30,7 @@ from trigmon.monitor.trigger_plan import (
     warm_masters,
     warm_programs,
 )
-from trigmon.mq.calls import Display, NewRuns, RecordRuns
+from trigmon.mq.calls import BridgeState, Display, NewRuns, RecordRuns
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.enums import ObjectType
 from trigmon.mq.errors import MQError, NoMsgAvailable, NotAuthorized
@@ -58,7 +58,7 @@ class Watcher:
     """Serves one initiation queue for one monitor.
 
     ``registration`` holds its name in the ledger, ``ready`` is called whenever the initiation queue has been opened,
-    ``alive`` in each turn of its loop.
+    ``alive`` in each turn of its loop; ``bridges`` returns how it stands to initiation queues elsewhere.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Watcher:
         registration: Registration,
         ready: Callable[[], None] = lambda: None,
         alive: Callable[[], None] = lambda: None,
+        bridges: Callable[[], list[BridgeState]] = list,
     ) -> None:
         self._link = link
         self._programs = programs
@@ -83,6 +84,7 @@ class Watcher:
         self._seldom = Seldom(log, interval_s=_SAY_AGAIN_S)
         self._ready = ready
         self._alive = alive
+        self._bridges = bridges
 
     def serve(self, stop: threading.Event) -> None:
         """Serves the initiation queue until ``stop``, through any absence of the queue manager.
@@ -106,7 +108,7 @@ class Watcher:
         resume(self._link, self._programs, self._name)
         log.info("monitor serves", initiation_q=self._initiation_q, monitor=self._name)
         self._ready()
-        controls = ControlChannel(self._link.call, self._name, self._programs.warm.lost_servers.found)
+        controls = ControlChannel(self._link.call, self._name, self._programs.warm.lost_servers.found, self._bridges)
         while not stop.is_set():
             self._programs.check()
             self._alive()

@@ -626,16 +626,29 @@ class LostServer(msgspec.Struct, frozen=True, array_like=True):
     last_line: str = ""
 
 
+class BridgeState(msgspec.Struct, frozen=True, array_like=True):
+    """How a monitor stands to an initiation queue elsewhere, QUEUE@QM, that a bridge of its settings names.
+
+    ``problem`` is why it is not served, blank where it is; ``since_ms``: for how long it is so.
+    """
+
+    bridge: str
+    initiation_q: str
+    problem: str = ""
+    since_ms: int = 0
+
+
 class Controls(Call, frozen=True, array_like=True, kw_only=True, tag="controls"):
     """What a monitor must act on. Answered by Values: ``pauses``, ``cancel`` (its runs to end) and ``number``.
 
     ``number`` rises whenever any of it changes. From this call on, a get that waits on the same connection ends at
-    once (2033) when it does. ``lost_servers`` is what the monitor reports in turn: as long as it is connected, the
-    queue manager's status shows it.
+    once (2033) when it does. ``lost_servers`` and ``bridges`` are what the monitor reports in turn: as long as it is
+    connected, the queue manager's status shows it.
     """
 
     monitor: str
     lost_servers: list[LostServer] = []
+    bridges: list[BridgeState] = []
 
 
 # -- watches -----------------------------------------------------------------------------------------------

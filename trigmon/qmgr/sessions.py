@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from trigmon.mq.calls import Call, CopyState, LostServer, WatchState
+from trigmon.mq.calls import BridgeState, Call, CopyState, LostServer, WatchState
 from trigmon.mq.errors import NotAuthorized
 from trigmon.rules.model.facts import Wants
 from trigmon.rules.model.handle_changes import Connect, DropConnection
@@ -64,12 +64,14 @@ class Session:
 
     ``ends_on_news``: it is a monitor's, and its waiting get ends when an operator asks for something. ``is_asked``: its
     call is being performed, and changes on the way do not end its wait. ``lost_servers``: a monitor's name, and which
-    of its Spark Connect servers end again and again. ``watches``: how the watches are that its process serves, None
+    of its Spark Connect servers end again and again. ``bridges``: its name, and how it stands to initiation queues
+    elsewhere. ``watches``: how the watches are that its process serves, None
     where it serves none. ``copy``: how the copy of a queue elsewhere is that it does, None where it does none.
     """
 
     __slots__ = (
         "attachment",
+        "bridges",
         "connection",
         "copy",
         "ends_on_news",
@@ -89,6 +91,7 @@ class Session:
         self.is_asked = False
         self.ends_on_news = False
         self.lost_servers: tuple[str, list[LostServer]] = ("", [])
+        self.bridges: tuple[str, list[BridgeState]] = ("", [])
         self.watches: list[WatchState] | None = None
         self.copy: CopyState | None = None
         self.attachment: Any = None
@@ -139,6 +142,10 @@ class SessionReports:
         """Notes which of this monitor's Spark Connect servers end again and again."""
         self._session.lost_servers = monitor, servers
 
+    def report_bridges(self, monitor: str, bridges: list[BridgeState]) -> None:
+        """Notes how this monitor stands to initiation queues elsewhere."""
+        self._session.bridges = monitor, bridges
+
     def report_watches(self, watches: list[WatchState]) -> None:
         """Notes how the watches are that this session's process serves."""
         self._session.watches = watches
@@ -150,6 +157,10 @@ class SessionReports:
     def lost_servers(self) -> dict[str, list[LostServer]]:
         """Returns by monitor the Spark Connect servers that end again and again."""
         return dict(each.lost_servers for each in self._sessions.values() if each.lost_servers[1])
+
+    def bridges(self) -> dict[str, list[BridgeState]]:
+        """Returns by monitor how it stands to initiation queues elsewhere."""
+        return dict(each.bridges for each in self._sessions.values() if each.bridges[1])
 
     def watches(self) -> dict[str, WatchState] | None:
         """Returns by name how the watches are, None where no process serves them."""

@@ -44,6 +44,7 @@ KINDS = (
         "stuck",
         "spark_server",
         "watch",
+        "bridge",
         "copy",
         "old",
     ),
@@ -57,8 +58,8 @@ URGENT = frozenset(KINDS[: KINDS.index("old")])
 class Attention(msgspec.Struct, frozen=True):
     """One thing that needs attention: one of KINDS, and the name of its object.
 
-    ``what`` is that object: queue, process, schedule, watch, copy, everything or server; blank where the name is.
-    ``since_ms`` is 0 where it is not recorded. ``last_line`` is the last line of what a failed run wrote on its
+    ``what`` is that object: queue, process, schedule, watch, bridge, copy, everything or server; blank where the name
+    is. ``since_ms`` is 0 where it is not recorded. ``last_line`` is the last line of what a failed run wrote on its
     standard error, or the error of the newest dead letter.
     """
 

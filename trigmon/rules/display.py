@@ -24,6 +24,7 @@ from trigmon.rules.attention import (
     needs_attention,
     ordered,
 )
+from trigmon.rules.bridges import attention_of_bridges, bridge_rows
 from trigmon.rules.call_rights import kind_of, may_see_queue, of_q_mgr
 from trigmon.rules.copies import attention_of_copies, copy_rows
 from trigmon.rules.model.authority import Need, has_right, is_own
@@ -206,11 +207,11 @@ def complete_status(call: Status, reply: Values, manager: ManagerState) -> Value
     left = {name: manager.activity.left_ms(name) for name in facts.idle_runs}
     lies = Waiting({name: put_ms for name, put_ms in oldest.items() if put_ms}, newest, left, manager.started_ms)
     known = needs_attention(facts, lies)
-    of_services = [*attention_of_watches(facts, manager), *attention_of_copies(manager)]
+    of_services = [*attention_of_watches(facts, manager), *attention_of_bridges(manager), *attention_of_copies(manager)]
     attention = ordered([*known, *attention_of_process(manager, lies, known), *of_services])
     more: dict[str, Any] = {"started_ms": manager.started_ms, "waiting_gets": manager.waiting_gets}
     more |= {"oldest_ms": min(lies.oldest_ms.values(), default=0), "warnings": manager.warnings}
-    more["copies"] = copy_rows(manager)
+    more |= {"bridges": bridge_rows(manager), "copies": copy_rows(manager)}
     if manager.disk is not None:
         more["disk_free_bytes"] = manager.disk.free_bytes
     return replace(reply, values={**values, **more, "attention": [asdict(each) for each in attention]})

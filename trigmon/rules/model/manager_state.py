@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trigmon.mq.calls import CopyState, LostServer, WatchState
+from trigmon.mq.calls import BridgeState, CopyState, LostServer, WatchState
 from trigmon.mq.explanation import Looked
 from trigmon.rules.model.authority import User
 from trigmon.rules.model.ticket import Ticket
@@ -74,6 +74,9 @@ class Reports(Protocol):
     def report_servers(self, monitor: str, servers: list[LostServer]) -> None:
         """Notes which of the Spark Connect servers of the calling monitor end again and again."""
 
+    def report_bridges(self, monitor: str, bridges: list[BridgeState]) -> None:
+        """Notes how the calling monitor stands to initiation queues elsewhere."""
+
     def report_watches(self, watches: list[WatchState]) -> None:
         """Notes how the watches are that the caller serves."""
 
@@ -82,6 +85,9 @@ class Reports(Protocol):
 
     def lost_servers(self) -> dict[str, list[LostServer]]:
         """Returns by monitor the Spark Connect servers that end again and again."""
+
+    def bridges(self) -> dict[str, list[BridgeState]]:
+        """Returns by monitor how it stands to initiation queues elsewhere."""
 
     def watches(self) -> dict[str, WatchState] | None:
         """Returns by name how the watches are, None where no process serves them."""

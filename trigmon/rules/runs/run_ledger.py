@@ -194,6 +194,7 @@ def decide_controls(call: Controls, facts: WideFacts, found: Found | None, now: 
 def complete_controls(call: Controls, reply: Values, manager: ManagerState) -> Values:
     """Adds the number of the last news, by which a monitor sees that it missed none; notes what it reports."""
     manager.reports.report_servers(call.monitor, call.lost_servers)
+    manager.reports.report_bridges(call.monitor, call.bridges)
     return replace(reply, values={**reply.values, "number": manager.news})
 
 
