@@ -10,6 +10,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -56,8 +57,9 @@ class Played:
 
     def __init__(self, directory):
         self.directory = directory
-        self.sockets = directory / "s"
-        self.sockets.mkdir()
+        # The path of a test is too long for the sockets of Spark's daemons.
+        self._short = tempfile.TemporaryDirectory(prefix="trigmon-")
+        self.sockets = Path(self._short.name)
         self.path = self.sockets / f".{NAME}.sock"
         self.program = worker_python.written(directory / "servers" / "python", NAME, sys.executable, "local[2]")
         self.spark = subprocess.Popen(["sleep", "600"])
@@ -108,6 +110,7 @@ class Played:
         self.spark.wait()
         if self.server:
             assert self.server.wait(20) == 0
+        self._short.cleanup()
 
 
 class Worker:
