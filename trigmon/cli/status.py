@@ -15,8 +15,12 @@ from trigmon.cli.command import command, invocation
 
 FIRST = 3
 """So many findings stand in the first line."""
-BRIDGE_COLUMNS = ["bridge", "initiation_q", "state", "since_time", "problem"]
-COPY_COLUMNS = ["name", "q_name", "state", "copied", "rate", "left", "lag_s", "last_copy_time", "put_aside", "problem"]
+TABLES = {
+    "reserved": ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "summary"],
+    "bridges": ["bridge", "initiation_q", "state", "since_time", "problem"],
+    "copies": ["name", "q_name", "state", "copied", "rate", "left", "lag_s", "last_copy_time", "put_aside", "problem"],
+}
+"""The tables behind the summary, by the key of the status, and their columns."""
 
 
 @command("status", "trigmon status --output json\ntrigmon status --watch")
@@ -90,7 +94,6 @@ def _show() -> None:
         {key: value for key, value in row.items() if key != "age_ms"} | {"age_s": row["age_ms"] / 1000}
         for row in answer.get("reserved", [])
     ]
-    values["bridges"] = answer.get("bridges", [])
     values["copies"] = [
         {key: value for key, value in row.items() if key != "lag_ms"} | {"lag_s": row["lag_ms"] / 1000}
         for row in answer.get("copies", [])
@@ -101,20 +104,15 @@ def _show() -> None:
     for warning in values.pop("warnings", []):
         output.note(f"warning: {warning}")
     _print_attention(values.pop("attention", []))
-    queues, reserved = values.pop("initiation_queues", []), values.pop("reserved", [])
-    bridges, copies = values.pop("bridges", []), values.pop("copies", [])
+    queues = values.pop("initiation_queues", [])
+    tables = {key: values.pop(key, []) for key in TABLES}
     values = {key: value for key, value in values.items() if key not in attributes}
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
-    if reserved:
-        click.echo()
-        output.listing(reserved, ["reservation", "q_name", "consumer", "left", "count", "offers", "age_s", "summary"])
-    if bridges:
-        click.echo()
-        output.listing(bridges, BRIDGE_COLUMNS, lambda row: row["state"] == "hindered")
-    if copies:
-        click.echo()
-        output.listing(copies, COPY_COLUMNS, lambda row: row["state"] == "hindered")
+    for key, rows in tables.items():
+        if rows:
+            click.echo()
+            output.listing(rows, TABLES[key], lambda row: row.get("state") == "hindered")
     if queues:
         print_initiation_queues(queues)
 
