@@ -3,10 +3,9 @@
 # ruff: noqa: F401, F811 - fixtures are imported
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
 
+from tests.bridge.conftest import NEEDS_IBMMQ
 from tests.bridge.queues_elsewhere import (
     INITIATION,
     SETTINGS,
@@ -18,7 +17,7 @@ from tests.cli.conftest import objects, run_cli
 from tests.daemons import define
 from trigmon.mq.calls import Alter, Delete
 
-pytestmark = pytest.mark.skipif(find_spec("ibmmq") is None, reason="ibmmq has no wheel for this machine")
+pytestmark = NEEDS_IBMMQ
 COMMANDS = "SYSTEM.ADMIN.COMMAND.QUEUE"
 
 

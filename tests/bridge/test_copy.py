@@ -10,7 +10,8 @@ import sys
 import pytest
 from msgspec.structs import asdict, replace
 
-from tests.bridge.two_queue_managers import CONFIG, DEAD, NEEDS_IBMMQ, TwoQueueManagers, depth, taken
+from tests.bridge.conftest import NEEDS_IBMMQ
+from tests.bridge.two_queue_managers import CONFIG, DEAD, TwoQueueManagers, depth, taken
 from tests.daemons import define, queue_managers
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue

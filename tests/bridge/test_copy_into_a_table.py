@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from tests.bridge.two_queue_managers import NEEDS_IBMMQ, TwoQueueManagers, depth
+from tests.bridge.conftest import NEEDS_IBMMQ
+from tests.bridge.two_queue_managers import TwoQueueManagers, depth
 from tests.daemons import define, queue_managers
 from tests.spark.killing import DRIVER, MONITOR, Q_MGR, Q, SparkMachine, moment
 from tests.waiting import until

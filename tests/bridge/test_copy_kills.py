@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from tests.bridge.two_queue_managers import NEEDS_IBMMQ, TwoQueueManagers, depth, taken
+from tests.bridge.conftest import NEEDS_IBMMQ
+from tests.bridge.two_queue_managers import TwoQueueManagers, depth, taken
 from tests.daemons import queue_managers
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 
 import pytest
 
+from tests.bridge.conftest import NEEDS_IBMMQ
 from tests.bridge.queues_elsewhere import (
     INITIATION,
     PROCESS,
@@ -30,7 +30,7 @@ from trigmon.mq.errors import QWrongType, UnknownObjectName
 from trigmon.mq.explanation import NOT_SEEN
 from trigmon.setting_sections import BridgeSettings
 
-pytestmark = pytest.mark.skipif(find_spec("ibmmq") is None, reason="ibmmq has no wheel for this machine")
+pytestmark = NEEDS_IBMMQ
 COMMANDS = "SYSTEM.ADMIN.COMMAND.QUEUE"
 
 

@@ -3,10 +3,9 @@
 # ruff: noqa: F401, F811 - fixtures are imported
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
 
+from tests.bridge.conftest import NEEDS_IBMMQ
 from tests.bridge.queues_elsewhere import INITIATION, QUEUE, THERE, Elsewhere, library_directory, load_library
 from tests.strangers import as_user
 from trigmon.bridge.connection import RemoteConnection, ibmmq
@@ -16,7 +15,7 @@ from trigmon.mq.calls import SetAuthority
 from trigmon.mq.explanation import NOT_SEEN
 from trigmon.setting_sections import BridgeSettings
 
-pytestmark = pytest.mark.skipif(find_spec("ibmmq") is None, reason="ibmmq has no wheel for this machine")
+pytestmark = NEEDS_IBMMQ
 ALICE = 5001
 
 

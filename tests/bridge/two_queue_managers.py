@@ -7,14 +7,10 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from importlib.util import find_spec
-
-import pytest
 
 from tests.daemons import define
 from trigmon.mq.calls import Status
 
-NEEDS_IBMMQ = pytest.mark.skipif(find_spec("ibmmq") is None, reason="ibmmq has no wheel for this machine")
 CONFIG = """\
 bridges:
   MAINFRAME:

@@ -6,22 +6,22 @@ monitor has one adapter more, for its own queue manager (:mod:`trigmon.monitor.o
 
 from __future__ import annotations
 
-import calendar
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from trigmon.bridge.connection import NO_MESSAGE, TRUNCATED, RemoteConnection, RemoteError, ibmmq
 from trigmon.bridge.queue_look import look
+from trigmon.bridge.remote_descriptor import descriptor_of
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
     ENCODING_NATIVE,
     FORMAT_DEAD_LETTER,
     DeadLetterHeader,
     MessageDescriptor,
+    date_and_time,
     pack_dlh,
     text_of,
 )
-from trigmon.mq.descriptors import date_and_time as _date_and_time
 from trigmon.mq.enums import ApplType
 from trigmon.mq.replies import WasGot
 from trigmon.mq.run_parts import QueueThere
@@ -168,7 +168,7 @@ class RemoteIntake:
             if isinstance(got, int):
                 length = 2 * got
                 continue
-            return WasGot(descriptor=_descriptor(descriptor), data=got, data_length=len(got))
+            return WasGot(descriptor=descriptor_of(descriptor), data=got, data_length=len(got))
 
     def _of_get(self, wait_ms: int) -> tuple[Any, Any]:
         """Returns MQMD and MQGMO: the trigger message is converted to this machine's numbers and UTF-8."""
@@ -202,43 +202,6 @@ def _text(raw: bytes | str) -> str:
     return raw.strip(" \0") if isinstance(raw, str) else text_of(raw)
 
 
-def _descriptor(md: Any) -> MessageDescriptor:
-    """Returns ibmmq's MQMD as trigmon's."""
-    return MessageDescriptor(
-        report=md.Report,
-        msg_type=md.MsgType,
-        expiry=md.Expiry,
-        feedback=md.Feedback,
-        encoding=md.Encoding,
-        coded_char_set_id=md.CodedCharSetId,
-        format=_text(md.Format),
-        priority=md.Priority,
-        persistence=md.Persistence,
-        msg_id=bytes(md.MsgId),
-        correl_id=bytes(md.CorrelId),
-        backout_count=md.BackoutCount,
-        reply_to_q=_text(md.ReplyToQ),
-        reply_to_q_mgr=_text(md.ReplyToQMgr),
-        user_identifier=_text(md.UserIdentifier),
-        put_appl_type=md.PutApplType,
-        put_appl_name=_text(md.PutApplName),
-        put_ms=_put_ms(_text(md.PutDate), _text(md.PutTime)),
-        appl_origin_data=_text(md.ApplOriginData),
-    )
-
-
-def _put_ms(date: str, time: str) -> int:
-    """Returns PutDate and PutTime as milliseconds since 1970; 0 where they are none."""
-    if not (len(date) == len(time) == 8 and (date + time).isdecimal()):
-        return 0
-    try:
-        day = (int(date[:4]), int(date[4:6]), int(date[6:]))
-        clock = (int(time[:2]), int(time[2:4]), int(time[4:6]))
-        return calendar.timegm((*day, *clock)) * 1000 + int(time[6:]) * 10
-    except (ValueError, OverflowError):
-        return 0
-
-
 def _dead_descriptor(mq: Any, got: MessageDescriptor) -> Any:
     """Returns the MQMD of a dead letter: that of the message, whose data the MQDLH describes."""
     md = mq.MD()
@@ -251,7 +214,7 @@ def _dead_descriptor(mq: Any, got: MessageDescriptor) -> Any:
 
 
 def _header(intake: RemoteIntake, got: MessageDescriptor, reason: int, now_ms: int) -> DeadLetterHeader:
-    put_date, put_time = _date_and_time(now_ms)
+    put_date, put_time = date_and_time(now_ms)
     return DeadLetterHeader(
         reason=reason,
         dest_q_name=intake.initiation_q,

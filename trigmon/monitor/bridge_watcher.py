@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from trigmon.monitor.adoption import resume
 from trigmon.monitor.child_process import now_ms
 from trigmon.monitor.defined_objects import defined
 from trigmon.monitor.programs import Programs
-from trigmon.monitor.trigger_plan import DeadLetter, as_defined_now, process_of, read_trigger, startable
+from trigmon.monitor.trigger_plan import DeadLetter, as_defined_now, checked, process_of, read_trigger
 from trigmon.mq.calls import BridgeState, RecordRuns, Runs
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import Feedback, ObjectType
@@ -165,27 +166,25 @@ class BridgeWatcher:
         trigger = read_trigger(got.descriptor, got.data)
         if isinstance(trigger, DeadLetter):
             return self._refused(got, TriggerMessage(q_name=""), trigger)
-        plan = self._planned(trigger)
-        verdict = plan if isinstance(plan, DeadLetter) else startable(plan, self._programs.launchers)
-        if isinstance(plan, DeadLetter) or verdict is not None:
-            assert verdict is not None
-            return self._refused(got, trigger, verdict)
+        definition = defined(self._link.call, ObjectType.PROCESS, trigger.process_name)
+        plan = checked(self._planned(trigger, definition), self._programs.launchers)
+        if isinstance(plan, DeadLetter):
+            return self._refused(got, trigger, plan)
         if plan.q_name not in seen:
             seen[plan.q_name] = self._intake.look(plan.q_name)
         queue = seen[plan.q_name]
         looked: RunFields = {"remote_before": None if queue is None else msgspec.to_builtins(queue)}
         run = self._record(got, plan, {"state": RunState.DUE} | looked)
-        why = self._why_not_started(run)
+        why = self._why_not_started(run, definition)
         return self._refused(got, trigger, DeadLetter(Feedback.APPL_CANNOT_BE_STARTED, why)) if why else run
 
-    def _planned(self, trigger: TriggerMessage) -> TriggerMessage | DeadLetter:
+    def _planned(self, trigger: TriggerMessage, definition: Mapping[str, Any] | None) -> TriggerMessage | DeadLetter:
         """Returns what is to be started: what the process of that name says here, never what the message says.
 
         But for a bridge whose setting allows that.
         """
         if not is_object_name(trigger.q_name):
             return DeadLetter(Feedback.TM_ERROR, f"it names no queue: {trigger.q_name!r}")
-        definition = defined(self._link.call, ObjectType.PROCESS, trigger.process_name)
         if definition is not None:
             return as_defined_now(trigger, definition)
         if self._intake.connection.settings.applicid_of_message:
@@ -193,9 +192,8 @@ class BridgeWatcher:
         named = f"process {trigger.process_name} is not defined here" if trigger.process_name else "it names no process"
         return DeadLetter(Feedback.TM_ERROR, f"it came from {self._intake.q_mgr_name}, and {named}")
 
-    def _why_not_started(self, run: Run) -> str:
+    def _why_not_started(self, run: Run, definition: Mapping[str, Any] | None) -> str:
         """Returns why no program can be started for a run; "" where one can, or where only its start tells."""
-        definition = defined(self._link.call, ObjectType.PROCESS, run.trigger.process_name)
         try:
             self._programs.check_plan(run, None if definition is None else process_of(definition))
         except LaunchError as error:

@@ -137,3 +137,8 @@ def startable(trigger: TriggerMessage, appl_types: Collection[int]) -> DeadLette
     known = ", ".join(f"{ApplType(n).name} ({int(n)})" for n in sorted(appl_types))
     why = f"APPLTYPE {trigger.appl_type} is none this monitor starts: {known}"
     return DeadLetter(Feedback.APPL_TYPE_ERROR, why)
+
+
+def checked(plan: TriggerMessage | DeadLetter, appl_types: Collection[int]) -> TriggerMessage | DeadLetter:
+    """Returns what is to be started, or why it is a dead letter: already, or by :func:`startable`."""
+    return plan if isinstance(plan, DeadLetter) else startable(plan, appl_types) or plan

@@ -25,8 +25,8 @@ from trigmon.monitor.registration import Registration
 from trigmon.monitor.trigger_plan import (
     DeadLetter,
     believed,
+    checked,
     read_trigger,
-    startable,
     warm_masters,
     warm_programs,
 )
@@ -208,10 +208,9 @@ class Watcher:
             process = defined(self._link.call, ObjectType.PROCESS, trigger.process_name)
             queue = defined(self._link.call, ObjectType.QLOCAL, trigger.q_name)
             plan = believed(got.descriptor, trigger, process, queue)
-        verdict = plan if isinstance(plan, DeadLetter) else startable(plan, self._programs.launchers)
-        if isinstance(plan, DeadLetter) or verdict is not None:
-            assert verdict is not None
-            return self._refused(got, run_id, trigger, verdict)
+        plan = checked(plan, self._programs.launchers)
+        if isinstance(plan, DeadLetter):
+            return self._refused(got, run_id, trigger, plan)
         return self._recorded(got, run_id, plan, {"state": RunState.DUE})
 
     def _recorded(self, got: WasGot, run_id: str, trigger: TriggerMessage, known: RunFields) -> Run:
