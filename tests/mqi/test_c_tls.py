@@ -7,7 +7,6 @@ import json
 import os
 import re
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -168,18 +167,9 @@ def test_files_and_addresses_that_cannot_be_used_are_refused(served, site, at):
 def test_a_false_server_takes_no_message_and_no_password(site, at):
     """What listens has a certificate of another authority, or speaks no TLS; it notes all that it could read."""
     taken = []
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    site.save(make_certificate(site.foreign, "localhost", ("localhost",), NOW), "false")
-    context.load_cert_chain(site.directory / "false.crt", site.directory / "false.key")
 
     def serve(listening):
-        for _ in range(3):
-            link, _ = listening.accept()
-            try:
-                with context.wrap_socket(link, server_side=True) as spoken:
-                    taken.append(spoken.recv(65_536))
-            except OSError:
-                taken.append(b"")
+        site.play_false_server(listening, taken, 3)
         link, _ = listening.accept()
         with link:
             link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

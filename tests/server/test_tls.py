@@ -126,21 +126,8 @@ def test_tls_1_2_and_plain_bytes_come_to_nothing(served, site):
 def test_a_false_server_takes_no_message_and_no_password(site):
     """What listens has a certificate of another authority; it notes all that it could decrypt."""
     taken = []
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    site.save(make_certificate(site.foreign, "localhost", ("localhost",), NOW), "false")
-    context.load_cert_chain(site.directory / "false.crt", site.directory / "false.key")
-
-    def serve(listening):
-        for _ in range(3):
-            link, _ = listening.accept()
-            try:
-                with context.wrap_socket(link, server_side=True) as spoken:
-                    taken.append(spoken.recv(65_536))
-            except OSError:
-                taken.append(b"")
-
     with socket.create_server(("localhost", site.port)) as listening:
-        server = threading.Thread(target=serve, args=(listening,), daemon=True)
+        server = threading.Thread(target=site.play_false_server, args=(listening, taken, 3), daemon=True)
         server.start()
         for address in (site.address("alice"), site.address(user="batch"), site.address()):
             refusal(address, trigmon.SslInitializationError)

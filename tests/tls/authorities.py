@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import socket
+import ssl
 from pathlib import Path
 
 from trigmon.tls import accounts
@@ -70,3 +71,16 @@ class Site:
         path.write_text(text)
         path.chmod(0o600)
         return hashed(text)
+
+    def play_false_server(self, listening: socket.socket, taken: list[bytes], links: int) -> None:
+        """Accepts so many links as a server of another authority's; notes of each all that it could decrypt."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.save(make_certificate(self.foreign, "localhost", ("localhost",), NOW), "false")
+        context.load_cert_chain(self.directory / "false.crt", self.directory / "false.key")
+        for _ in range(links):
+            link, _ = listening.accept()
+            try:
+                with context.wrap_socket(link, server_side=True) as spoken:
+                    taken.append(spoken.recv(65_536))
+            except OSError:
+                taken.append(b"")
