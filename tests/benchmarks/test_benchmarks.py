@@ -107,6 +107,7 @@ def test_what_the_web_console_costs_is_measured_beside_no_console():
     assert done.stdout.count(" x ") == 2
 
 
+@pytest.mark.slow
 def test_clients_by_tls_are_measured_beside_those_by_the_socket():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--tls"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -114,6 +115,7 @@ def test_clients_by_tls_are_measured_beside_those_by_the_socket():
     assert done.stdout.count(" x ") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(library.compiler() is None, reason="there is no C compiler")
 def test_programs_on_the_c_library_are_measured_beside_python_s():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--mqi"]
@@ -168,6 +170,7 @@ def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     assert done.stdout.count(" x ") == 3
 
 
+@pytest.mark.slow
 def test_the_cpu_of_a_reserved_row_is_measured_at_each_stage():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick", "--reserving"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)

@@ -38,6 +38,7 @@ def test_amqsput_puts_lines_up_to_an_empty_one_and_amqsgbr_shows_them(mq: MqProg
     assert mq.lines("amqsgbr", "S.EMPTY")[1:] == ["", "no more messages", "Sample AMQSGBR0 (browse) end"]
 
 
+@pytest.mark.slow
 def test_amqsget_takes_messages_until_none_came_for_15_seconds(mq: MqPrograms):
     mq("amqsput", "S.GET", "QM1", stdin="one\ntwo\n")
     assert mq.lines("amqsget", "S.GET", "QM1") == [

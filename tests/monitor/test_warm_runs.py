@@ -58,6 +58,7 @@ def nothing_goes_on(request):
                 machine.qm.call(CancelRun(run_id=run["run_id"]))
 
 
+@pytest.mark.slow
 def test_a_run_that_comes_before_its_server_is_warm_waits_and_says_so_and_runs(machine):
     machine.qm.put("JOB.Q", b"go")
     (waits,) = until(lambda: [run for run in machine.runs() if run["why"]])
@@ -136,6 +137,7 @@ def test_runs_above_the_cap_wait_for_their_turn_and_one_that_is_cancelled_then_n
     assert is_left_alone(machine, server, second["run_id"])
 
 
+@pytest.mark.slow
 def test_a_dozen_runs_cancelled_and_killed_by_chance_leave_nothing(machine):
     machine.wait_until_there()
     chaos = Chaos(machine, 12, seed=1, jobs=["JOB.Q"], endless=["ENDLESS.Q"])

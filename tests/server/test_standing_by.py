@@ -170,6 +170,7 @@ def test_a_password_among_the_settings_is_refused(daemon):
     assert "a password has no place in settings" in one.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_look_for_expired_messages_lets_calls_go_between(daemon):
     depths = depths_while_it_discards(daemon(settings=settings(shared().dsn)))
     assert depths[0] > 0

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.spark.clusters import Cluster
-from tests.spark.killing import DRIVER, EXECUTOR, Q_MGR, VICTIMS, SparkMachine, moment
+from tests.spark.killing import EXECUTOR, VICTIMS, SparkMachine, moment
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3000)]
 FEW, MANY = 2_000, 20_000
@@ -29,14 +29,9 @@ def machine(daemon, tmp_path, request, victim, count):
     made.clean_up()
 
 
-@pytest.mark.parametrize(
-    ("victim", "seed", "count"),
-    [
-        (DRIVER, 1, FEW),
-        *(pytest.param(victim, 1, FEW, marks=pytest.mark.slow) for victim in (EXECUTOR, Q_MGR)),
-        *(pytest.param(victim, seed, MANY, marks=pytest.mark.slow) for seed in range(10) for victim in VICTIMS),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "count"), [(1, FEW), *((seed, MANY) for seed in range(10))])
+@pytest.mark.parametrize("victim", VICTIMS)
 def test_whichever_process_is_killed_each_message_is_in_the_table_once_and_nothing_is_left(
     machine, victim, seed, count
 ):

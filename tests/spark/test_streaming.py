@@ -58,6 +58,7 @@ def bodies(batches):
 class TestTheOrderOfSparksCallsThatTheLastSettlingRestsOn:
     """``latestOffset(start)`` comes when the sink has committed the batch that ends at ``start``, the last one too."""
 
+    @pytest.mark.slow
     def test_latest_offset_follows_every_finished_batch_and_commit_leaves_the_last_one_out(
         self, qm, q_name, run, spark, tmp_path
     ):

@@ -45,6 +45,7 @@ def check_whole_job(qm, q_name, shared_daemon, tmp_path, master):
     assert (depth(qm, q_name), depth(qm, to)) == (0, 0)
 
 
+@pytest.mark.slow
 def test_on_spark_connect(qm, q_name, shared_daemon, tmp_path):
     check_whole_job(qm, q_name, shared_daemon, tmp_path, "remote local[2]")
 

@@ -126,6 +126,7 @@ def test_three_bad_of_five_thousand_cost_a_job_a_partition_and_leave_no_staging(
     assert sorted(row.id for row in rows) == sorted(set(range(5000)) - {7, 2500, 4999})
 
 
+@pytest.mark.slow
 def test_a_burst_that_the_job_s_own_code_fails_for_drains_too(qm, q_name, aside, here, spark):
     bodies = [*(b"bad %d" % n for n in range(8)), *(b"%d" % n for n in range(12)), b"bad 9", b"12"]
     qm.put_many(q_name, bodies)

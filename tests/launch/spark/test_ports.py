@@ -178,7 +178,7 @@ KINDS = {
 }
 
 
-LONG = ("executors beside it", "by spark-submit", "an archive's maker")
+LONG = ("short", "executors beside it", "by spark-submit", "an archive's maker")
 """Kinds whose start takes longest."""
 KEPT = ("cold", "warm")
 """Kinds that more than one test looks at, each started once."""
@@ -236,9 +236,8 @@ def _is_closed(spark):
     assert listeners(spark.session, "python") == set()
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"), [pytest.param(Cold, (OPEN,), marks=pytest.mark.slow), (Warm, tuple(OPEN.split()))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "expected"), [(Cold, (OPEN,)), (Warm, tuple(OPEN.split()))])
 def test_the_attack_succeeds_where_a_definition_opens_the_ports_itself(make, expected, place):
     with running(make, place, *expected) as spark:
         assert not all(is_loopback(address) for address, _ in listeners(spark.session))

@@ -74,15 +74,12 @@ def files_in(directory):
 @pytest.mark.parametrize(
     ("kind", "moment"),
     [
-        ("delta", "before the commit"),
         ("delta", "after the commit"),
-        ("iceberg", "after the commit"),
-        pytest.param("objects", "after the commit", marks=pytest.mark.slow),
         *(
             pytest.param(kind, moment, marks=pytest.mark.slow)
             for kind in ("delta", "iceberg", "objects")
-            for moment in ("before the files", "before the commit")
-            if (kind, moment) != ("delta", "before the commit")
+            for moment in ("before the files", "before the commit", "after the commit")
+            if (kind, moment) != ("delta", "after the commit")
         ),
     ],
 )
