@@ -63,6 +63,8 @@ USED_BY_FILE = {
     "tests/benchmarks/test_peers.py::test_others_are": "nothing",
     "tests/benchmarks/test_peers.py::test_ratios_are": "nothing",
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
+    "tests/bridge/test_bad_trigger_messages.py": "process",
+    "tests/bridge/test_bridge_by_tls.py": "process",
     "tests/bridge/test_checks.py": "process",
     "tests/bridge/test_explain_with_a_monitor.py": "process",
     "tests/bridge/test_play.py": "process",

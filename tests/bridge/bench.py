@@ -11,7 +11,7 @@ from collections import Counter
 from tests.daemons import Daemon, define
 from tests.monitor.killing import Proxy, frames
 from tests.waiting import until
-from trigmon.mq.calls import Alter, Display, Runs
+from trigmon.mq.calls import Alter, Display, Runs, Status
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 DEADQ = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -41,12 +41,15 @@ qmgr.disconnect()
 
 
 class Bench:
-    """``here`` is QM1, trigmon's own, ``there`` is PROD, the one elsewhere; ``qm`` and ``far`` are their clients."""
+    """``here`` is QM1, trigmon's own, ``there`` is PROD, the one elsewhere; ``qm`` and ``far`` are their clients.
 
-    def __init__(self, home, library_directory, **bridge):
+    Both are in one home, where PROD is found by its name; ``here`` and ``there`` are others in their place.
+    """
+
+    def __init__(self, home, library_directory, *, here=None, there=None, **bridge):
         self.home = home
-        self.here = Daemon(home, "QM1").start()
-        self.there = Daemon(home, "PROD").start()
+        self.here = (here or Daemon(home, "QM1")).start()
+        self.there = (there or Daemon(home, "PROD")).start()
         self.library = str(library_directory)
         self.qm, self.far = self.here.connect(), self.there.connect()
         self.far.call(Alter(object_type="QMGR", name="PROD", attributes={"dead_letter_q_name": DEADQ}))
@@ -56,6 +59,7 @@ class Bench:
         self.settings = {"queue_manager": "PROD", "mqserver": "APP.SVRCONN/TCP/localhost(1414)"}
         self.settings |= {"initiation_queues": [INITQ], "wait_s": 0.2} | bridge
         self.monitors = []
+        self.variables = {}  # of the monitors' environment
         self.readers = 0  # how many handles of the test's own the initiation queue there has
 
     def program(self, text, name="job"):
@@ -81,12 +85,17 @@ class Bench:
         define(self.far, name, process_name=process, max_q_depth=100_000, **(wanted | attributes))
         return name
 
+    def config(self):
+        """Writes the settings file of this side, which has the bridge; returns its path."""
+        config = self.home / "trigmon.yaml"
+        given = {key: value for key, value in self.settings.items() if value is not None}
+        lines = ["bridges:", "  FAR:", *(f"    {key}: {value}" for key, value in given.items())]
+        config.write_text("\n".join(lines) + "\n")
+        return str(config)
+
     def monitor(self, home=None, address=None, library=True):
         """Starts a monitor in a process of its own."""
-        config = self.home / "trigmon.yaml"
-        lines = ["bridges:", "  FAR:", *(f"    {key}: {value}" for key, value in self.settings.items())]
-        config.write_text("\n".join(lines) + "\n")
-        env = self.here.env | {"TRIGMON_CONFIG": str(config), "TRIGMON_MONITOR_GRACE_S": "1"}
+        env = self.here.env | self.variables | {"TRIGMON_CONFIG": self.config(), "TRIGMON_MONITOR_GRACE_S": "1"}
         env["TRIGMON_MONITOR_ENVIRONMENT"] = f"LD_LIBRARY_PATH={self.library}"
         env["PYTHONWARNINGS"] = "ignore"  # ibmmq's own
         env["TRIGMON_LOG_FORMAT"] = "json"
@@ -104,9 +113,15 @@ class Bench:
     def log(self):
         return self.home / "monitor.log"
 
+    def problem(self):
+        """Returns why the bridge is not served, "" where it is, by the status."""
+        bridges = self.qm.call(Status()).values["bridges"]
+        return bridges[0]["problem"] if bridges else ""
+
     def serves(self):
         """Whether a monitor has the initiation queue there open."""
-        return self.far.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["open_input_count"] > self.readers
+        name = self.settings["initiation_queues"][0]
+        return self.far.call(Display(object_type="QLOCAL", name=name)).rows[0]["open_input_count"] > self.readers
 
     def monitored(self, **named):
         """Starts a monitor, and waits until it serves the bridge."""

@@ -19,6 +19,7 @@ from trigmon.bridge.remote_facts import INITIATION_ATTRIBUTES, QueueManagerFacts
 from trigmon.mq.attributes import ATTRIBUTES, STATUS
 from trigmon.mq.enums import Inhibit, ObjectType, QType, Usage
 from trigmon.pcf.numbers import Parameter, PcfCommand
+from trigmon.setting_sections import BridgeSettings
 
 CLOCK_MS: Final = 2000
 """Clocks that differ by more are a failure: the times of a run and of its trigger message could not be compared."""
@@ -55,7 +56,8 @@ def check_bridge(connection: RemoteConnection, timeout_s: float) -> Iterator[Che
     ``timeout_s`` limits the wait for each answer of the command server, in seconds.
     """
     checks = _Checks(connection, timeout_s)
-    queues = connection.settings.initiation_queues
+    given = connection.settings
+    queues = given.initiation_queues
     needed: list[tuple[str, Callable[[], str]]] = [
         ("package ibmmq and the MQI's library", checks.library),
         ("connection", checks.connect),
@@ -73,7 +75,7 @@ def check_bridge(connection: RemoteConnection, timeout_s: float) -> Iterator[Che
         if why:
             yield Checked(what, Outcome.NOT_TRIED, why)
             continue
-        one = _checked(what, check)
+        one = _checked(what, check, given)
         yield one
         if one.outcome is Outcome.FAILED and ((what, check) in needed or not connection.is_connected):
             why = f"{what} failed"
@@ -82,15 +84,15 @@ def check_bridge(connection: RemoteConnection, timeout_s: float) -> Iterator[Che
     checks.close()
 
 
-def _checked(what: str, check: Callable[[], str]) -> Checked:
+def _checked(what: str, check: Callable[[], str], given: BridgeSettings) -> Checked:
     try:
         return Checked(what, Outcome.OK, check())
     except _CheckError as error:
         return Checked(what, Outcome.FAILED, str(error), error.remedy)
     except RemoteError as error:
-        return Checked(what, Outcome.FAILED, str(error), _remedy(error.reason, what))
+        return Checked(what, Outcome.FAILED, str(error), _remedy(error.reason, what, given))
     except (NoAnswerError, BridgeError) as error:
-        return Checked(what, Outcome.FAILED, str(error), _remedy(getattr(error, "reason", -1), what))
+        return Checked(what, Outcome.FAILED, str(error), _remedy(getattr(error, "reason", -1), what, given))
 
 
 class _Checks:
@@ -121,9 +123,7 @@ class _Checks:
 
     def queue_manager(self) -> str:
         """Inquires the queue manager."""
-        facts = self._facts()
-        if facts.unseen:
-            raise _CheckError(facts.unseen, "let the bridge's user inquire the queue manager: +inq and +dsp")
+        facts = self._seen_facts()
         wanted = self._connection.settings.queue_manager
         if not wanted.startswith("*") and facts.name != wanted:
             raise _CheckError(f"{facts.name} answers, {wanted} is wanted", "correct queue_manager of the bridge")
@@ -148,10 +148,14 @@ class _Checks:
 
     def dead_letter_queue(self) -> str:
         """Opens the dead-letter queue for output."""
-        name = self._facts().dead_letter_q_name
+        name = self._seen_facts().dead_letter_q_name
         if not name:
             raise _CheckError("DEADQ is blank: a bad trigger message has nowhere to go", "ALTER QMGR DEADQ(QUEUE)")
-        self._open(name, ibmmq().CMQC.MQOO_OUTPUT)
+        try:
+            self._open(name, ibmmq().CMQC.MQOO_OUTPUT)
+        except RemoteError as error:
+            what = f"dead-letter queue {name}"
+            raise _CheckError(str(error), _remedy(error.reason, what, self._connection.settings)) from None
         return f"{name}, opened for output"
 
     def command_server(self) -> str:
@@ -192,6 +196,12 @@ class _Checks:
             self._q_mgr = QueueManagerFacts(self._connection)
         return self._q_mgr
 
+    def _seen_facts(self) -> QueueManagerFacts:
+        facts = self._facts()
+        if facts.unseen:
+            raise _CheckError(facts.unseen, _remedy(_NOT_AUTHORIZED, "queue manager", self._connection.settings))
+        return facts
+
     def _asking(self) -> CommandQueue:
         if self._commands is None:
             self._commands = CommandQueue(self._connection, self._facts().command_q_name, self._timeout_s)
@@ -216,30 +226,38 @@ def _moment(day: bytes, clock: bytes) -> float:
 
 _REMEDIES: Final = {
     2009: "see whether the queue manager and the network are up",
-    2042: "another program has it open exclusively: end it, and ALTER QLOCAL(NAME) SHARE",
-    2058: "correct queue_manager of the bridge",
+    2042: "another program has it open exclusively: end it, and ALTER QLOCAL({name}) SHARE",
+    2058: "correct queue_manager of the bridge, or give its channel table (ccdt) a channel for that queue manager",
     2059: "see whether the queue manager and its listener run, and whether host and port are right",
-    2085: "define it there: DEFINE QLOCAL(NAME)",
-    2393: "see key_repository and cipher_spec of the bridge, and the library's error log",
+    2085: "define it there: DEFINE QLOCAL({name})",
+    2393: "see whether the certificate there is for the host that mqserver or ccdt names, and whether key_repository "
+    "(to reach a trigmon: authority in client.ini) holds its authority; see cipher_spec, and the library's error log",
     2538: "see whether host and port are right, and the listener runs: START LISTENER",
     2540: "define the channel there: DEFINE CHANNEL(NAME) CHLTYPE(SVRCONN)",
 }
+"""By reason what helps."""
 _RIGHTS: Final = {
-    "connection": "SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('USER') AUTHADD(CONNECT,INQ,DSP); see CHLAUTH and CONNAUTH too",
-    "initiation queue": "SET AUTHREC PROFILE(NAME) OBJTYPE(QUEUE) PRINCIPAL('USER') AUTHADD(GET,BROWSE,INQ,DSP)",
-    "dead-letter queue": "SET AUTHREC PROFILE(NAME) OBJTYPE(QUEUE) PRINCIPAL('USER') AUTHADD(PUT,INQ)",
-    "command server": "SET AUTHREC PROFILE(SYSTEM.ADMIN.COMMAND.QUEUE) OBJTYPE(QUEUE) PRINCIPAL('USER') AUTHADD(PUT),"
-    f" and of {MODEL} AUTHADD(GET,DSP)",
-    "status": "SET AUTHREC PROFILE(NAME) OBJTYPE(QUEUE) PRINCIPAL('USER') AUTHADD(DSP)",
-    "clock": f"SET AUTHREC PROFILE({MODEL}) OBJTYPE(QUEUE) PRINCIPAL('USER') AUTHADD(GET,PUT,DSP)",
+    "connection": "see user and password_secret of the bridge, CHLAUTH and CONNAUTH there; "
+    "SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('{user}') AUTHADD(CONNECT,INQ,DSP)",
+    "queue manager": "SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('{user}') AUTHADD(INQ,DSP)",
+    "initiation queue": "SET AUTHREC PROFILE('{name}') OBJTYPE(QUEUE) PRINCIPAL('{user}') AUTHADD(GET,BROWSE,INQ,DSP)",
+    "dead-letter queue": "SET AUTHREC PROFILE('{name}') OBJTYPE(QUEUE) PRINCIPAL('{user}') AUTHADD(PUT,INQ)",
+    "command server": "SET AUTHREC PROFILE(SYSTEM.ADMIN.COMMAND.QUEUE) OBJTYPE(QUEUE) PRINCIPAL('{user}') "
+    "AUTHADD(PUT); "
+    f"SET AUTHREC PROFILE({MODEL}) OBJTYPE(QUEUE) PRINCIPAL('{{user}}') AUTHADD(GET,DSP)",
+    "status": "SET AUTHREC PROFILE('{name}') OBJTYPE(QUEUE) PRINCIPAL('{user}') AUTHADD(DSP)",
+    "clock": f"SET AUTHREC PROFILE({MODEL}) OBJTYPE(QUEUE) PRINCIPAL('{{user}}') AUTHADD(GET,PUT,DSP)",
 }
+"""By check the right that lacks after 2035."""
 _NOT_AUTHORIZED, _NO_ANSWER = 2035, 0
 
 
-def _remedy(reason: int, what: str) -> str:
-    """Returns what to do about a reason that a check met."""
+def _remedy(reason: int, what: str, given: BridgeSettings) -> str:
+    """Returns what to do about a reason that a check met, with the names that are known."""
     if reason == _NOT_AUTHORIZED:
-        return next((text for begin, text in _RIGHTS.items() if what.startswith(begin)), "")
-    if reason == _NO_ANSWER:
-        return "start it there: START SERVICE, or strmqcsv NAME; the bridge does without, and sees less"
-    return _REMEDIES.get(reason, "")
+        text = next((text for begin, text in _RIGHTS.items() if what.startswith(begin)), "")
+    elif reason == _NO_ANSWER:
+        text = "start it there: START SERVICE, or strmqcsv NAME; the bridge does without, and sees less"
+    else:
+        text = _REMEDIES.get(reason, "")
+    return text.format(name=what.rpartition(" ")[2], user=given.user or "USER")

@@ -1,0 +1,235 @@
+"""A bridge by TLS: a channel table, a user whose password is a file, and that user's rights there.
+
+trigmon's C library is in the place of IBM's client: its TLS, its channel table, trigmon's authority records.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.bridge.bench import Bench
+from tests.bridge.queues_elsewhere import load_library
+from tests.cli.conftest import run_cli
+from tests.daemons import Daemon, define
+from tests.tls.authorities import Site
+from tests.waiting import until
+from trigmon.mq.calls import Alter
+from trigmon.mq.descriptors import TriggerMessage, pack_tm, unpack_dlh
+from trigmon.tls.accounts import Account
+
+PASSWORD = "a-password-that-is-nowhere-else"
+INITIATION = "TRIGMON.PLAY.INIT"
+DEADQ = "DEV.DEAD.LETTER.QUEUE"
+SHIPPED = Path(__file__).resolve().parents[2] / "config" / "ibm-mq"
+GETS = """\
+import json
+import os
+import pathlib
+import sys
+
+import ibmmq as mq
+
+there = mq.TMC2().unpack(os.environ["TRIGMON_TMC"].encode())
+secret = pathlib.Path(os.environ["CREDENTIALS_DIRECTORY"], "prod_password").read_text().strip()
+qmgr = mq.QueueManager(None)
+qmgr.connect_with_options(there["QMgrName"].strip(b" \\0").decode(), user="app", password=secret, cno=mq.CNO())
+queue = mq.Queue(qmgr, there["QName"].strip(b" \\0").decode(), mq.CMQC.MQOO_INPUT_SHARED)
+data = queue.get(None, mq.MD(), mq.GMO(Options=mq.CMQC.MQGMO_NO_SYNCPOINT)).decode()
+queue.close()
+qmgr.disconnect()
+shown = {name: value for name, value in os.environ.items() if name.startswith(("MQ", "TRIGMON_Q"))}
+shown |= {"data": data, "told": secret in "".join(os.environ.values())}
+pathlib.Path(sys.argv[1]).write_text(json.dumps(shown))
+"""
+
+
+class ByTls(Bench):
+    """A bench whose far queue manager is in another home, so that a bridge has the channel table's way alone."""
+
+    def __init__(self, home, library_directory):
+        self.site = Site(home / "tls")
+        self.site.let_in(Account("app", self.site.password(PASSWORD)))
+        self.secrets = home / "secrets"
+        self.secrets.mkdir()
+        self.table = home / "ccdt.json"
+        for name in ("here", "there"):
+            (home / name).mkdir()
+        here = Daemon(home / "here", "QM1", settings={"monitor.secrets_directory": self.secrets})
+        there = Daemon(home / "there", "PROD", settings=self.site.settings)
+        bridge = {"mqserver": None, "ccdt": str(self.table), "user": "app", "password_secret": "prod_password"}
+        super().__init__(home, library_directory, here=here, there=there, initiation_queues=[INITIATION], **bridge)
+        self.far.call(Alter(object_type="QMGR", name="PROD", attributes={"dead_letter_q_name": DEADQ}))
+        define(self.far, DEADQ)
+        self.variables["TRIGMON_CLIENT_FILE"] = str(home / "client.ini")
+        for name in ("play.mqsc", "play-rights.mqsc"):
+            self.mqsc((SHIPPED / name).read_text())
+
+    def reset(self):
+        """Makes everything right: the way, its name, its authority, the password."""
+        self.way()
+        self.channels()
+        self.password()
+
+    def way(self, host="localhost", authority="authority", port=None):
+        """Writes where the library finds PROD, and whose certificate it takes."""
+        address = f"tls://{host}:{port or self.site.port}"
+        lines = ["[PROD]", f"address = {address}", f"authority = {self.site.directory / authority}.crt"]
+        (self.home / "client.ini").write_text("\n".join(lines) + "\n")
+
+    def channels(self, queue_manager="PROD"):
+        """Writes the channel table."""
+        client = {"connection": [{"host": "mq.example.com", "port": 1414}], "queueManager": queue_manager}
+        channel = {"name": "TRIGMON.SVRCONN", "type": "clientConnection", "clientConnection": client}
+        security = {"transmissionSecurity": {"cipherSpecification": "ANY_TLS13"}}
+        self.table.write_text(json.dumps({"channel": [channel | security]}))
+
+    def password(self, text=PASSWORD, mode=0o600):
+        """Writes the secret."""
+        (self.secrets / "prod_password").write_text(f"{text}\n")
+        (self.secrets / "prod_password").chmod(mode)
+
+    def mqsc(self, text):
+        """Executes MQSC there."""
+        done = self.there.trigmon("mqsc", input=text)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def check(self, *more):
+        """Returns the rows of ``trigmon bridge check``, and its exit status."""
+        ours = {name: value for name, value in self.here.env.items() if name.startswith("TRIGMON_")}
+        words = ("bridge", "check", "FAR", *more, "--config", self.config(), "--output", "json")
+        done = run_cli(*words, env=ours | self.variables)
+        assert PASSWORD not in done.output
+        return [json.loads(line) for line in done.stdout.splitlines()], done.exit_code
+
+    def first_failed(self):
+        """Returns the first check that fails."""
+        return next(row for row in self.check()[0] if row["outcome"] == "failed")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, library_directory):
+    if find_spec("ibmmq") is None:
+        pytest.skip("ibmmq has no wheel for this machine")
+    load_library(library_directory)
+    one = ByTls(tmp_path_factory.mktemp("qm"), library_directory)
+    yield one
+    one.end()
+
+
+@pytest.fixture
+def bridge(served):
+    """A bridge that works, and that has no monitor behind its test."""
+    served.reset()
+    yield served
+    for monitor in served.monitors:
+        if monitor.poll() is None:
+            served.stop(monitor)
+
+
+def test_the_play_passes_with_the_shipped_rights(bridge):
+    bridge.process("TRIGMON.PLAY", appl_id="/bin/true")
+    bridge.monitored()
+    for more in ((), ("--play",)):
+        rows, status = bridge.check(*more)
+        assert {row["outcome"] for row in rows} == {"ok"}, rows
+        assert status == 0
+    assert bridge.depth(INITIATION) == bridge.depth(DEADQ) == 0
+
+
+def test_a_program_comes_there_by_the_channel_table_and_a_secret_of_its_own(bridge):
+    file, shown = bridge.home / "gets.py", bridge.home / "shown.json"
+    file.write_text(GETS)
+    program = f"{shlex.quote(sys.executable)} {file} {shown}"
+    bridge.process("GETS", appl_id=program, secrets="prod_password")
+    bridge.queue("PAY", process="GETS", initiation_q_name=INITIATION)
+    bridge.mqsc("SET AUTHREC PROFILE('PAY') OBJTYPE(QUEUE) PRINCIPAL('app') AUTHADD(GET)")
+    bridge.monitored()
+    bridge.far.put("PAY", b"work")
+    (run,) = bridge.ended(1, q_name="PAY@PROD")
+    assert (run["state"], run["exit_status"]) == ("exited", 0), run
+    assert run["remote_before"] is None, "app may not inquire PAY"
+    assert json.loads(shown.read_text()) == {
+        "MQCCDTURL": bridge.table.as_uri(),
+        "TRIGMON_QMGR": "PROD",
+        "TRIGMON_QNAME": "PAY",
+        "data": "work",
+        "told": False,
+    }
+    assert PASSWORD not in bridge.log.read_text()
+
+
+def test_a_channel_with_a_cipher_and_a_key_repository_is_a_way_too(bridge):
+    before = bridge.settings
+    channel = {"mqserver": "TRIGMON.SVRCONN/TCP/mq.example.com(1414)", "cipher_spec": "ANY_TLS13"}
+    bridge.settings = before | channel | {"ccdt": None, "key_repository": str(bridge.home / "key.kdb")}
+    rows, _ = bridge.check()
+    bridge.settings = before
+    assert {row["outcome"] for row in rows} == {"ok"}, rows
+
+
+def test_what_is_wrong_with_the_way_is_named_with_what_helps(bridge):
+    def is_named(check, seen, remedy):
+        row = bridge.first_failed()
+        assert row["check"] == check
+        assert seen in row["seen"]
+        assert remedy in row["remedy"] + row["seen"]
+        bridge.reset()
+
+    bridge.password("guess")
+    is_named("connection", "MQCONNX to PROD: 2035", "see user and password_secret of the bridge")
+    bridge.password(mode=0o644)
+    is_named("connection", "password_secret: SECRETS(prod_password)", "chmod")
+    bridge.way(host="127.0.0.1")
+    is_named("connection", "2393", "the certificate there is for the host")
+    bridge.way(authority="foreign")
+    is_named("connection", "2393", "holds its authority")
+    bridge.way(port=1)
+    is_named("connection", "2538", "the listener runs")
+    bridge.channels("OTHER")
+    is_named("connection", "2058", "channel table (ccdt)")
+
+
+def test_the_right_that_lacks_is_named_by_the_command_that_gives_it(bridge):
+    """The commands that the check names are done until nothing fails: they are enough."""
+    shipped = (SHIPPED / "play-rights.mqsc").read_text()
+    bridge.mqsc(shipped.replace("AUTHADD(", "AUTHRMV("))
+    named = []
+    while failed := [row for row in bridge.check()[0] if row["outcome"] == "failed"]:
+        assert all("2035" in row["seen"] for row in failed), failed
+        assert not {(row["check"], row["remedy"]) for row in failed} & set(named), failed
+        named += [(row["check"], row["remedy"]) for row in failed]
+        for row in failed:
+            bridge.mqsc("\n".join(row["remedy"].split("; ")))
+    assert {f"initiation queue {INITIATION}", "dead-letter queue", "command server"} <= {check for check, _ in named}
+    bridge.mqsc(shipped)
+
+
+def test_a_wrong_password_is_a_finding_and_the_right_one_serves_without_a_new_start(bridge):
+    bridge.password("guess")
+    bridge.monitor()
+    assert "2035" in until(bridge.problem, 60)
+    bridge.password()
+    until(bridge.serves, 60)
+    assert "guess" not in bridge.log.read_text()
+
+
+def test_without_the_right_to_put_dead_letters_a_bad_message_waits_with_those_behind_it(bridge):
+    bridge.process("P")
+    record = f"PROFILE('{DEADQ}') OBJTYPE(QUEUE) PRINCIPAL('app')"
+    bridge.mqsc(f"SET AUTHREC {record} AUTHRMV(PUT)")
+    bridge.monitored()
+    for data in (b"bad", pack_tm(TriggerMessage(q_name="Q", process_name="P"))):
+        bridge.far.put(INITIATION, data, format="MQTRIG")
+    until(lambda: f"MQPUT1 to {DEADQ}: 2035" in bridge.problem(), 60)
+    assert (bridge.depth(INITIATION), bridge.runs(q_name="Q@PROD")) == (2, [])
+    bridge.mqsc(f"SET AUTHREC {record} AUTHADD(PUT)")
+    bridge.ended(1, q_name="Q@PROD")
+    with bridge.far.open(DEADQ, "input_shared") as queue:
+        ((header, data),) = [unpack_dlh(message.data) for message in queue.drain()]
+    assert (header.reason, header.dest_q_name, data) == (266, INITIATION, b"bad")
