@@ -137,7 +137,7 @@ def test_the_script_plays_with_a_container_whose_user_has_the_shipped_rights_alo
         ("start", "FAIL: the container of icr.io/ibm-messaging/mq:latest ended: see above"),
     ],
 )
-def test_a_container_that_does_not_come_is_said_in_one_line(container, fails, why):
+def test_a_container_that_does_not_come_ends_the_script_with_a_sentence(container, fails, why):
     (container.state / "fails").write_text(fails)
     container.env["TOOL"] = "docker"
     done = container.play()
@@ -145,7 +145,7 @@ def test_a_container_that_does_not_come_is_said_in_one_line(container, fails, wh
     assert ("the container's log" in done.stderr) == (fails == "start")
 
 
-def test_what_is_not_installed_is_said_in_one_line(container):
+def test_what_is_not_installed_ends_the_script_with_a_sentence(container):
     container.env["TOOL"] = "no-such-tool"
     done = container.play()
     assert (done.returncode, done.stdout) == (1, "FAIL: there is no no-such-tool here\n")
