@@ -68,6 +68,7 @@ USED_BY_FILE = {
     "tests/bridge/test_checks.py": "process",
     "tests/bridge/test_explain_with_a_monitor.py": "process",
     "tests/bridge/test_play.py": "process",
+    "tests/bridge/test_queue_look.py": "process",
     "tests/bridge/test_remote_facts.py": "process",
     "tests/bridge/test_seen_with_few_rights.py": "root",
     "tests/bridge/test_copy.py": "process",

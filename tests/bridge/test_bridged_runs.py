@@ -13,7 +13,7 @@ import pytest
 from tests.bridge.bench import DRAINS, INITQ
 from tests.daemons import define
 from tests.waiting import until
-from trigmon.mq.calls import Alter, CancelRun, Pause, Pauses, Resume, RetryRun
+from trigmon.mq.calls import Alter, CancelRun, Display, Pause, Pauses, Resume, RetryRun
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
 
 
@@ -170,6 +170,80 @@ def test_a_program_that_does_not_open_the_queue_elsewhere_in_time_is_ended(bench
     one.far.put("Q", b"")
     (run,) = one.ended(1)
     assert "had not opened its queue in 1 s" in run["why"]
+
+
+OPENS = """\
+import pathlib
+import sys
+import time
+
+import ibmmq as mq
+
+qmgr = mq.QueueManager(None)
+qmgr.connect_with_options("PROD", cno=mq.CNO())
+queue = mq.Queue(qmgr, "READ", mq.CMQC.MQOO_INPUT_SHARED)
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.05)
+"""
+
+
+def test_openwait_looks_for_a_handle_of_the_programs_own(bench):
+    one = bench()
+    gate, program = one.home / "gate", one.home / "opens.py"
+    program.write_text(OPENS)
+    one.process("READS", appl_id=f"{shlex.quote(sys.executable)} {program} {gate}", open_wait_s=5)
+    one.process("HANGS", appl_id=one.program("sleep 600"), open_wait_s=5, retry=0)
+    one.queue("READ", process="READS")
+    one.queue("HUNG", process="HANGS")
+    one.monitored()
+    one.far.put("READ", b"")
+    until(lambda: readers(one, "READ") == 1, 60)
+    with one.far.open("HUNG", "input_shared"):
+        one.far.put("HUNG", b"")
+        until(lambda: one.runs(q_name="HUNG@PROD", state="exited"), 60)
+    assert "had not opened its queue in 5 s" in one.runs(q_name="HUNG@PROD")[0]["why"]
+    # Its time was over before.
+    assert [run["state"] for run in one.runs(q_name="READ@PROD")] == ["started"]
+    gate.touch()
+    assert one.ended(2)[0]["exit_status"] == 0
+
+
+def test_the_time_to_open_a_queue_begins_again_while_its_queue_manager_is_away(bench):
+    one = bench()
+    one.process(appl_id=one.program("sleep 600"), open_wait_s=2, retry=0)
+    one.queue()
+    one.monitored()
+    one.far.put("Q", b"", persistence="persistent")
+    until(lambda: one.runs(state="started"), 60)
+    one.there.stop()
+    one.far.drop()
+    until(lambda: "a queue elsewhere cannot be seen" in one.log.read_text(), 60)
+    assert one.runs(state="started")
+    one.there.start()
+    one.far = one.there.connect()
+    (run,) = one.ended(1)
+    assert "had not opened its queue in 2 s" in run["why"]
+
+
+def readers(one, name):
+    return one.far.call(Display(object_type="QLOCAL", name=name)).rows[0]["open_input_count"]
+
+
+def test_messages_of_a_unit_of_work_elsewhere_bring_no_further_try(bench):
+    one = bench()
+    gate = one.home / "gate"
+    one.process(appl_id=one.noting(f"while [ ! -e {gate} ]; do sleep 0.05; done; exit 3"), retry=5, retry_wait_s=1)
+    one.queue(trigger_type="first")
+    one.monitored()
+    one.far.put("Q", b"one")
+    until(lambda: one.runs(state="started"), 60)
+    with one.far.open("Q", "input_shared") as queue:
+        assert queue.get().data == b"one"
+    one.far.put("Q", b"two", syncpoint=True)
+    gate.touch()
+    (run,) = one.ended(1)
+    assert (run["exit_status"], run["remote_after"]["depth"], run["remote_after"]["uncommitted"]) == (3, 1, 1)
+    one.far.backout()
 
 
 def bridge_in_status(one):

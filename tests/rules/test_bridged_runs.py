@@ -8,7 +8,9 @@ from tests.worlds import STORES, World
 from trigmon.mq.calls import Alter, ChangeRun, Pause, Pauses, RecordRuns, Resume, RetryRun, Runs, StartRuns
 from trigmon.mq.enums import ObjectType, OpenOption
 from trigmon.mq.reasons import Reason
+from trigmon.mq.run_parts import QueueThere
 from trigmon.qmgr.sessions import Identity
+from trigmon.rules.model.bridged_queue import is_unopened_there
 from trigmon.rules.runs.new_run_record import bridged_run_id
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
@@ -196,6 +198,45 @@ def test_programs_that_bring_another_message_to_the_front_open_no_breaker(world)
         world.record(str(number), remote_before=FIRST | {"first": str(number)})
         world.ends(str(number), 0, after={"first": str(number + 1)})
     assert world.did(Pauses()).rows == []
+
+
+UNCOMMITTED = {"depth": 2, "first": "", "uncommitted": 2}
+UNSEEN = FIRST | {"first": ""}
+
+
+def test_messages_that_are_not_committed_are_not_left(world):
+    world.alter(retry=2, breaker=1)
+    world.record(remote_before=FIRST)
+    world.ends(after=UNCOMMITTED)
+    assert [run["state"] for run in world.rows()] == ["exited"]
+    assert world.did(Pauses()).rows == []
+    world.clock.advance(120_000)
+    world.record("2", remote_before=FIRST)
+    world.ends("2", after=UNCOMMITTED | {"depth": 3})
+    assert [run["attempt"] for run in world.rows(retries="2")] == [2]
+
+
+def test_successes_open_no_breaker_where_the_first_message_may_not_be_browsed(world):
+    world.alter(breaker=2)
+    for number in range(1, 5):
+        world.record(str(number), remote_before=UNSEEN)
+        world.ends(str(number), 0, after={"first": "", "depth": 7})
+    assert world.did(Pauses()).rows == []
+
+
+@pytest.mark.parametrize(("depth", "is_held"), [(2, False), (3, True)], ids=["it fell", "it stayed"])
+def test_where_the_first_message_may_not_be_browsed_a_depth_that_fell_is_progress(world, depth, is_held):
+    world.alter(breaker=1, retry=0)
+    world.record(remote_before=UNSEEN)
+    world.ends(status=3, after={"first": "", "depth": depth})
+    assert bool(world.did(Pauses()).rows) is is_held
+
+
+def test_a_program_that_has_its_queue_open_among_others_is_known_where_handles_are():
+    assert is_unopened_there(QueueThere(readers=0))
+    assert is_unopened_there(QueueThere(readers=2, own_readers=0))
+    assert not is_unopened_there(QueueThere(readers=2, own_readers=1))
+    assert not is_unopened_there(QueueThere(readers=2))
 
 
 def test_a_run_is_repeated_by_a_run_that_waits_for_a_monitor(world):

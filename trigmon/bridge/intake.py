@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from trigmon.bridge.connection import NO_MESSAGE, TRUNCATED, RemoteConnection, RemoteError, ibmmq
-from trigmon.bridge.queue_look import look
+from trigmon.bridge.queue_look import QueueLook
 from trigmon.bridge.remote_descriptor import descriptor_of
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
@@ -72,6 +72,7 @@ class RemoteIntake:
 
     def __init__(self, connection: RemoteConnection, initiation_q: str) -> None:
         self.connection = connection
+        self._looks = QueueLook(connection)
         self._initiation_q = initiation_q
         self._queue: Any = None
         self._of: Any = None
@@ -149,7 +150,7 @@ class RemoteIntake:
 
     def look(self, q_name: str) -> QueueThere | None:
         """Returns how an application queue there stands; None where that cannot be seen."""
-        return look(self.connection, q_name)
+        return self._looks.look(q_name)
 
     def _get(self, wait_ms: int) -> WasGot | None:
         """Returns the next message, None where none came."""

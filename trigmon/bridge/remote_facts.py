@@ -159,48 +159,35 @@ class _Look:
             found = self.commands.ask(PcfCommand.INQUIRE_Q, (Parameter.Q_NAME, name))
             return (found[0], "") if found else ({}, inquired)
         except (RemoteError, NoAnswerError) as error:
-            _raise_if_away(error)
+            raise_if_away(error)
             return {}, f"{inquired}; {error}"
 
     def _add_uncommitted(self, name: str, values: dict[Any, Any], unseen: dict[Fact, str]) -> None:
         """Adds what INQUIRE_Q_STATUS says of the queue; MQINQ's counts are kept where they are there."""
         try:
-            found = self.commands.ask(PcfCommand.INQUIRE_Q_STATUS, (Parameter.Q_NAME, name))
+            row = status_of(self.commands, name)
         except (RemoteError, NoAnswerError) as error:
-            _raise_if_away(error)
+            raise_if_away(error)
             unseen[Fact.UNCOMMITTED] = str(error)
             return
-        for row in found[:1]:
-            uncommitted = row.get(Parameter.UNCOMMITTED_MSGS)
-            if isinstance(uncommitted, int):
-                values["uncommitted_msgs"] = uncommitted
-            for number in (STATUS[each].selector for each in _COUNTS):
-                if number in row:
-                    values.setdefault(number, row[number])
-            if unseen.keys() & {Fact.DEPTH, Fact.READERS}:
-                unseen.pop(Fact.DEPTH, None)
-                unseen.pop(Fact.READERS, None)
+        uncommitted = row.get(Parameter.UNCOMMITTED_MSGS)
+        if isinstance(uncommitted, int):
+            values["uncommitted_msgs"] = uncommitted
+        for number in (STATUS[each].selector for each in _COUNTS):
+            if number in row:
+                values.setdefault(number, row[number])
+        if row and unseen.keys() & {Fact.DEPTH, Fact.READERS}:
+            unseen.pop(Fact.DEPTH, None)
+            unseen.pop(Fact.READERS, None)
 
     def _handles(self, name: str, unseen: dict[Fact, str], fact: Fact) -> tuple[OpenHandle, ...]:
         """Returns who has a queue open; one that cannot be asked for is added to what was not seen."""
-        asked = ((Parameter.Q_NAME, name), (Parameter.Q_STATUS_TYPE, int(Parameter.Q_HANDLE)))
         try:
-            rows = self.commands.ask(PcfCommand.INQUIRE_Q_STATUS, *asked)
+            handles = handles_of(self.commands, name)
         except (RemoteError, NoAnswerError) as error:
-            _raise_if_away(error)
-            if error.reason not in _NO_STATUS:
-                unseen[fact] = str(error)
+            raise_if_away(error)
+            unseen[fact] = str(error)
             return ()
-        handles = (
-            OpenHandle(
-                pid=_count(row.get(Parameter.PROCESS_ID)),
-                application=_text(row.get(Parameter.APPL_TAG)),
-                user=_text(row.get(Parameter.USER_IDENTIFIER)),
-                for_input=_count(row.get(Parameter.OPEN_INPUT_TYPE)) > 0,
-                for_output=_count(row.get(Parameter.OPEN_OUTPUT)) > 0,
-            )
-            for row in rows
-        )
         return tuple(handle for handle in handles if handle.for_input or handle.for_output)
 
     def _process(self, name: str) -> ObjectValues | NotSeen | None:
@@ -210,13 +197,13 @@ class _Look:
         except RemoteError as error:
             if error.reason == _UNKNOWN:
                 return None
-            _raise_if_away(error)
+            raise_if_away(error)
             inquired = str(error)
         try:
             found = self.commands.ask(PcfCommand.INQUIRE_PROCESS, (Parameter.PROCESS_NAME, name))
             return ObjectValues(name, found[0]) if found else NotSeen(inquired)
         except (RemoteError, NoAnswerError) as error:
-            _raise_if_away(error)
+            raise_if_away(error)
             return None if error.reason == _UNKNOWN else NotSeen(f"{inquired}; {error}")
 
     def _initiation(self, name: str) -> ObjectValues | NotSeen | None:
@@ -227,6 +214,34 @@ class _Look:
                 raise
             return None
         return NotSeen(why) if why else ObjectValues(name, values)
+
+
+def status_of(commands: CommandQueue, name: str) -> dict[int, Any]:
+    """Returns what INQUIRE_Q_STATUS says of a queue, by number. Raises RemoteError, NoAnswerError."""
+    found = commands.ask(PcfCommand.INQUIRE_Q_STATUS, (Parameter.Q_NAME, name))
+    return dict(found[0]) if found else {}
+
+
+def handles_of(commands: CommandQueue, name: str) -> list[OpenHandle]:
+    """Returns all handles of a queue, whatever it is open for. Raises RemoteError, NoAnswerError."""
+    asked = ((Parameter.Q_NAME, name), (Parameter.Q_STATUS_TYPE, int(Parameter.Q_HANDLE)))
+    try:
+        rows = commands.ask(PcfCommand.INQUIRE_Q_STATUS, *asked)
+    except NoAnswerError as error:
+        if error.reason in _NO_STATUS:
+            return []
+        raise
+    return [
+        OpenHandle(
+            pid=_count(row.get(Parameter.PROCESS_ID)),
+            application=_text(row.get(Parameter.APPL_TAG)),
+            user=_text(row.get(Parameter.USER_IDENTIFIER)),
+            for_input=_count(row.get(Parameter.OPEN_INPUT_TYPE)) > 0,
+            for_output=_count(row.get(Parameter.OPEN_OUTPUT)) > 0,
+            channel=_text(row.get(Parameter.CHANNEL_NAME)),
+        )
+        for row in rows
+    ]
 
 
 def inquire_queue(connection: RemoteConnection, name: str, numbers: Sequence[int]) -> dict[int, Any]:
@@ -268,7 +283,7 @@ def _named(values: Mapping[Any, Any], also: Mapping[str, Any]) -> dict[str, list
     return found
 
 
-def _raise_if_away(error: RemoteError | NoAnswerError) -> None:
+def raise_if_away(error: RemoteError | NoAnswerError) -> None:
     """Raises the error where the queue manager is away: nothing more can be seen."""
     if isinstance(error, RemoteError) and error.may_pass:
         raise error

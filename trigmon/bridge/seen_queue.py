@@ -40,13 +40,17 @@ class Fact(Enum):
 
 
 class OpenHandle(msgspec.Struct, frozen=True):
-    """A handle of a queue: the process id of the program, its name, its user, and how it has the queue open."""
+    """A handle of a queue: the process id of the program, its name, its user, and how it has the queue open.
+
+    Where it came by a channel, the process id is that of the channel's process.
+    """
 
     pid: int
     application: str
     user: str
     for_input: bool
     for_output: bool = False
+    channel: str = ""
 
     def __str__(self) -> str:
         """Returns the handle as a person reads it."""

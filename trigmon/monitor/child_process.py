@@ -41,7 +41,7 @@ class Child(msgspec.Struct, kw_only=True, eq=False):
     program without a keeper is to end (0: no limit), all by time.monotonic(). ``base`` is the run's directory;
     ``directory`` is that of its process, another one below where a process was started for what the first had left
     elsewhere. ``ended_as`` is how the run ended, where all that is done yet is to end that.
-    ``is_unopened_there``: its queue is elsewhere, and nobody had it open when its time to open it was over.
+    ``is_unopened_there``: its queue is elsewhere, and it did not have it open when its time to open it was over.
     ``is_of_another_user``: its claim names a process of another user than the one that it runs as.
     """
 

@@ -5,6 +5,7 @@ A look that takes too long is answered as if the queue could not be seen.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -15,9 +16,11 @@ from typing import Final
 import msgspec
 
 from trigmon.bridge.connection import BridgeError, RemoteConnection, RemoteError, environment
-from trigmon.bridge.queue_look import look
+from trigmon.bridge.queue_look import QueueLook
+from trigmon.keeper import run_directory
 from trigmon.log import Seldom, logger
 from trigmon.monitor.child_process import Child
+from trigmon.mq.enums import ApplType
 from trigmon.mq.run import RunFields
 from trigmon.mq.run_parts import QueueThere
 from trigmon.setting_sections import BridgeSettings
@@ -51,6 +54,25 @@ class Look(msgspec.Struct, frozen=True, eq=False):
     child: Child
     end: RunFields | None
     until: float
+
+    @property
+    def is_own(self) -> Callable[[int], bool] | None:
+        """What tells whether a process is one of the run's program, where it is asked who has its queue open.
+
+        What reads a queue for Spark may be another process than the run's: a server, an executor.
+        """
+        child = self.child
+        if self.end is not None or not child.pid or child.trigger.appl_type == ApplType.SPARK:
+            return None
+        return lambda pid: is_process_of(child, pid)
+
+
+def is_process_of(child: Child, pid: int) -> bool:
+    """Returns whether this process is of a run's program: in its session, or by the run that its environment names."""
+    try:
+        return os.getsid(pid) == child.pid or run_directory.run_of(pid) == child.run_id
+    except OSError:  # it has ended
+        return False
 
 
 class RemoteLooks:
@@ -104,11 +126,12 @@ class RemoteLooks:
 
     def _run(self, name: str) -> None:
         connection = self._bridges.connection(name)
+        looks = QueueLook(connection)
         while (wanted := self._wanted[name].get()) is not None:
             seen = None
             try:
                 if wanted.until > time.monotonic():
-                    seen = look(connection, wanted.child.order.trigger.q_name)
+                    seen = looks.look(wanted.child.order.trigger.q_name, wanted.is_own)
             except (RemoteError, BridgeError) as error:
                 self._seldom.warning("a queue elsewhere cannot be seen", bridge=name, error=str(error))
             except Exception:

@@ -29,6 +29,7 @@ from trigmon.monitor.spark_servers.progress_poller import ProgressPoller
 from trigmon.monitor.spark_servers.session_admission import SessionAdmission
 from trigmon.mq.enums import ApplType
 from trigmon.mq.run import RunFields
+from trigmon.rules.model.bridged_queue import is_unopened_there
 
 log = logger()
 # That a program has started may be written a little later: its first instructions matter more than its record,
@@ -77,7 +78,9 @@ class RunResults:
             if wanted.end is not None:
                 after = None if seen is None else msgspec.to_builtins(seen)
                 self._finish(wanted.child, {**wanted.end, "remote_after": after})
-            elif seen is not None and not seen.readers:
+            elif seen is None:  # it may be away, and then no program can open it: the time begins again
+                wanted.child.opens_by = time.monotonic() + wanted.child.order.process.open_wait_s
+            elif is_unopened_there(seen):
                 wanted.child.is_unopened_there = True
                 wanted.child.opens_by = time.monotonic()
 

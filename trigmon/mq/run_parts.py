@@ -15,6 +15,9 @@ class QueueThere(msgspec.Struct, frozen=True, gc=False):
     readers: int = 0  # IPPROCS: how many handles were open for input
     first: str = ""  # MsgId of the first message, in hexadecimal digits; "" where there was none, or it was not seen
     backouts: int = 0  # how often that message was backed out
+    uncommitted: int = 0  # how many of the depth are known not to be committed
+    # How many of the readers are handles of the run's own program; -1 where that was not asked, or cannot be known.
+    own_readers: int = -1
 
 
 class Bridged(msgspec.Struct, frozen=True, gc=False):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.enums import TriggerType
 from trigmon.mq.run import Run
+from trigmon.mq.run_parts import QueueThere
 from trigmon.rules.model.queue_facts import QueueFacts
 
 _HIGHEST = 9
@@ -27,18 +28,31 @@ def bridged_queue(run: Run) -> QueueFacts | None:
     trigger = run.trigger
     definition = LocalQueue(name=trigger.q_name, trigger_type=trigger_type, process_name=trigger.process_name)
     depth = 1 if seen is None else max(0, seen.depth)
-    return QueueFacts(definition=definition, depths=(*(0,) * _HIGHEST, depth))
+    uncommitted = 0 if seen is None else min(depth, max(0, seen.uncommitted))
+    return QueueFacts(definition=definition, depths=(*(0,) * _HIGHEST, depth), uncommitted_puts=uncommitted)
 
 
 def is_seen_there(run: Run) -> bool:
-    """Returns whether the queue elsewhere was looked at before and after the program."""
-    return run.bridged.remote_before is not None and run.bridged.remote_after is not None
+    """Returns whether it was seen what was at the front of the queue elsewhere before and after the program."""
+    before, after = run.bridged.remote_before, run.bridged.remote_after
+    return before is not None and after is not None and bool(before.first) and _is_front_seen(after)
 
 
 def has_moved_there(run: Run) -> bool:
     """Returns whether another message came to the front of the queue elsewhere while the program ran.
 
-    A depth tells less: messages arrive meanwhile.
+    A depth tells less: messages arrive meanwhile. Only where the front was not seen, one that fell is taken for it.
     """
     before, after = run.bridged.remote_before, run.bridged.remote_after
-    return before is not None and after is not None and bool(before.first) and before.first != after.first
+    if before is None or after is None:
+        return False
+    return before.first != after.first if is_seen_there(run) else after.depth < before.depth
+
+
+def is_unopened_there(seen: QueueThere) -> bool:
+    """Returns whether a program does not have its queue elsewhere open: nobody has, or only others."""
+    return not seen.readers or seen.own_readers == 0
+
+
+def _is_front_seen(seen: QueueThere) -> bool:
+    return bool(seen.first) or seen.depth <= seen.uncommitted
