@@ -65,10 +65,10 @@ def _told(it: Figures) -> str:
 
 
 def _ratio(it: Figures, basis: float, is_basis: bool) -> str:
-    """Returns how a way compares: of times, where it is much faster, how many times."""
+    """Returns how a way compares: of times, where it is faster, how many times."""
     if is_basis:
         return ""
-    is_faster = it.unit == "s" and basis > 2 * it.median
+    is_faster = it.unit == "s" and basis > it.median
     return f"{basis / it.median:.1f} times faster" if is_faster else f"{it.median / basis:.2f} x"
 
 
