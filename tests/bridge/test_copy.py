@@ -199,6 +199,7 @@ def test_the_status_shows_how_a_copy_is_as_long_as_it_runs(two):
         assert "SHOWN@QM9" in text
         shown = json.loads(two.here.trigmon("status", "--output", "json").stdout)["copies"]
         assert (shown[0]["copied"], shown[0]["put_aside"]) == (20, 0)
+        assert 1 <= shown[0]["batches"] <= 20
     until(lambda: not two.copies())
 
 

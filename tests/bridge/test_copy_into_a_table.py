@@ -54,10 +54,12 @@ def test_each_message_is_in_the_table_once_whatever_is_killed_on_its_way(two, ma
             victim = VICTIMS[kill % len(VICTIMS)]
             print(f"{victim} is killed, {depth(two.there, Q)} are left there")
             if victim == COPY:
+                assert copy.poll() is None
                 copy.kill()
                 copy.wait()
                 copy = two.start(f"{Q}@QM9", **quiet)
             elif victim == THERE:
+                assert two.there.process.poll() is None
                 two.there.kill()
                 two.there.start()
             else:

@@ -12,7 +12,7 @@ from tests.waiting import until
 from trigmon.console.overview import read_overview
 from trigmon.console.top import Top
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
-from trigmon.mq.calls import Pause, Pauses, Runs, Status
+from trigmon.mq.calls import BridgeState, Controls, CopyState, Pause, Pauses, ReportCopy, Runs, Status
 from trigmon.mq.errors import CfNotAvailable
 from trigmon.rules.attention import Attention
 
@@ -132,6 +132,32 @@ def test_what_runs_is_shown_with_its_messages_and_cancelled_by_a_key(machine):
         assert (ended["state"], ended["cancel_reason"]) == ("cancelled", "wrong")
 
     console(machine.daemon, act)
+
+
+def test_copies_and_initiation_queues_elsewhere_are_shown_as_long_as_they_are_reported(shared_daemon):
+    copy = CopyState(name="PAYROLL@QM9", q_name="IN", copied=1200, rate=40.5, left=7, lag_ms=2000, last_copy_ms=5_000)
+    served, hindered = BridgeState("PROD", "ONE@QM9", since_ms=1), BridgeState("PROD", "TWO@QM9", "MQCONNX: 2538", 1)
+
+    async def act(it):
+        assert not it.app.query_one("#copies").display
+        assert not it.app.query_one("#bridges").display
+        with shared_daemon.connect() as one, shared_daemon.connect() as other:
+            one.call(ReportCopy(state=copy))
+            other.call(Controls(monitor="m:1", bridges=[served, hindered]))
+            await it.until(lambda: it.shows("PAYROLL@QM9", "IN", "copying", "1 200", "40", " 7 ", "2.0 s"))
+            assert it.shows("COPY", "QUEUE", "STATE", "COPIED", "A SECOND", "LEFT", "BEHIND", "LAST")
+            await it.until(lambda: it.shows("PROD", "ONE@QM9", "served") and it.shows("PROD", "TWO@QM9", "hindered"))
+            bridges = it.app.query_one("#bridges")
+            assert [bridges.get_cell_at((row, 0)).style for row in (0, 1)] == ["", "red"]
+            await it.choose("bridges", "TWO@QM9")
+            await it.press("e")
+            assert said(it).startswith("TWO@QM9 is a bridge: this key is for a queue")
+            one.call(ReportCopy(state=replace(copy, problem="2042", rate=0.0, left=-1)))
+            await it.until(lambda: it.shows("PAYROLL@QM9", "hindered", "-"))
+            assert it.app.query_one("#copies").get_cell_at((0, 0)).style == "red"
+        await it.until(lambda: not it.app.query_one("#copies").display and not it.app.query_one("#bridges").display)
+
+    console(shared_daemon, act)
 
 
 @pytest.mark.parametrize("width", [100, 140])

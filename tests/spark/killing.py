@@ -118,11 +118,13 @@ class SparkMachine:
     def kill(self, victim: str, moment: Moment) -> None:
         """Kills a victim, which is then started again."""
         if victim == MONITOR:
+            assert self._monitor.poll() is None, self._log.read_text()
             self._monitor.kill()
             self._monitor.wait()
             time.sleep(moment.pause_s)
             self._monitor = self._new_monitor()
         elif victim == Q_MGR:
+            assert self.daemon.process.poll() is None
             self.daemon.kill()
             time.sleep(moment.pause_s)
             self.daemon.start()

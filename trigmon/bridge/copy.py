@@ -50,7 +50,7 @@ class CopyLoop:
         self.there = there
         self.here = here
         self.stopped = threading.Event() if stopped is None else stopped
-        self.copied = 0
+        self.copied = self.batches = 0
         self._until_empty = until_empty
         self._is_patient = is_patient
         self._copy: QueueCopy | None = None
@@ -75,6 +75,7 @@ class CopyLoop:
             last_copy_ms=self._last_ms,
             problem=self._problem,
             problem_since_ms=self._since_ms,
+            batches=self.batches,
         )
 
     def run(self) -> None:
@@ -102,7 +103,7 @@ class CopyLoop:
                 self._copy = QueueCopy(self.there, self.here, self.here.open())
             if not self.there.is_open:
                 self.there.open()
-            self.copied += self._copy.resolve()
+            self._count(self._copy.resolve())
             if self._batch(self._copy):
                 return None
         except LinkDown as down:
@@ -123,10 +124,16 @@ class CopyLoop:
             copy.settle()
             self._lag_ms = 0
             return self._until_empty
-        self.copied += count
-        self._last_ms = time.time_ns() // 1_000_000
+        self._count(count)
         self._lag_ms = max(0, self._last_ms - copy.last_put_ms) if copy.last_put_ms else 0
         return False
+
+    def _count(self, messages: int) -> None:
+        """Counts the messages of a unit of work that was committed here; 0 where there was none."""
+        if messages:
+            self.copied += messages
+            self.batches += 1
+            self._last_ms = time.time_ns() // 1_000_000
 
     def _here_is_away(self, error: MQError, *, may_pass: bool) -> float:
         """Notes that the queue manager here is away: what was got is given back, and the record is read anew."""

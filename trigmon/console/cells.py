@@ -6,7 +6,8 @@ An age stands in place of a moment. Red is for what needs attention at once, and
 from __future__ import annotations
 
 import textwrap
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from trigmon.console.overview import Overview, QueueRow, RunningRun
 from trigmon.mq.quantities import counted, number, size, span
@@ -45,6 +46,11 @@ RUNNING = (
     *(Column("RUNNING", 21), Column("QUEUE", 19), Column("FOR", 8)),
     *(Column("MESSAGES", 21), Column("PROGRESS", 0)),
 )
+COPIES = (
+    *(Column("COPY", 0), Column("QUEUE", 19), Column("STATE", 10), Column("COPIED", 12), Column("A SECOND", 9)),
+    *(Column("LEFT", 9), Column("BEHIND", 8), Column("LAST", 8)),
+)
+BRIDGES = (Column("BRIDGE", 0), Column("INITIATION QUEUE", 44), Column("STATE", 10), Column("SINCE", 8))
 
 
 def widths(columns: tuple[Column, ...], width: int) -> list[int]:
@@ -130,6 +136,28 @@ def run_cells(run: RunningRun, now_ms: int, width: int) -> list[str]:
         f"{number(run.taken)}{of}",
         _fitted("  ".join(parts) or run.state, room[4]),
     ]
+
+
+def copy_cells(row: Mapping[str, Any], now_ms: int, width: int) -> list[str]:
+    """Returns a copy of a queue elsewhere, a row of the status, as cells."""
+    room = widths(COPIES, width)
+    return [
+        _fitted(row["name"], room[0]),
+        _fitted(row["q_name"], room[1]),
+        row["state"],
+        number(row["copied"]),
+        number(round(row["rate"])) if row["rate"] >= 10 else f"{row['rate']:g}",
+        number(row["left"]) if row["left"] >= 0 else "-",
+        span(row["lag_ms"]) if row["lag_ms"] else "-",
+        age(now_ms, row["last_copy_ms"]) if row["last_copy_ms"] else "-",
+    ]
+
+
+def bridge_cells(row: Mapping[str, Any], now_ms: int, width: int) -> list[str]:
+    """Returns an initiation queue elsewhere, a row of the status, as cells."""
+    room = widths(BRIDGES, width)
+    since = age(now_ms, row["since_ms"]) if row["since_ms"] else "-"
+    return [_fitted(row["bridge"], room[0]), _fitted(row["initiation_q"], room[1]), row["state"], since]
 
 
 def is_urgent(item: Attention) -> bool:

@@ -93,7 +93,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A queue manager at a glance. ``oldest_ms`` is of the oldest message of all queues shown.
 
     ``runs_ok`` and ``runs_failed`` count the runs that ended in the last 24 hours: this hour and the 23 before it.
-    ``copies`` of queues elsewhere are rows of the status.
+    ``copies`` of queues elsewhere, and ``bridges``, the initiation queues elsewhere, are rows of the status.
     SYSTEM queues are not among the ``queues``. ``disk_free_bytes`` is None where the store is on no disk of its own.
     Where the queue manager answers no call ``started_ms`` is 0, and ``attention`` alone is known.
     """
@@ -115,6 +115,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     queues: list[QueueRow]
     running: list[RunningRun]
     copies: list[dict[str, Any]] = []
+    bridges: list[dict[str, Any]] = []
 
 
 class Memory:
@@ -209,6 +210,7 @@ def read_overview(connection: Connection, memory: Memory | None = None) -> Overv
         queues=_queues(rows, running, memory.rates(now, rows), counts),
         running=running,
         copies=values["copies"],
+        bridges=values["bridges"],
     )
 
 

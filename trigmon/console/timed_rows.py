@@ -1,4 +1,4 @@
-"""Schedules, watches and copies as a console shows them: one table, each with how it is and what came of it last."""
+"""Schedules, watches, copies and bridges as a console shows them: one table, each with how it is and what came last."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from trigmon.mq.quantities import span
 
 
 class TimedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule, a watch or a copy of a queue elsewhere. ``next_ms`` is by the wall clock, 0 where no moment comes.
+    """A schedule, a watch, a copy of a queue elsewhere, or an initiation queue elsewhere that a monitor serves.
 
-    ``paused`` is by whom, blank for nobody. ``last_ms`` is the last moment, or when the last message was put; 0: never.
+    ``next_ms`` is by the wall clock, 0 where no moment comes. ``paused`` is by whom, blank for nobody. ``last_ms`` is
+    the last moment, when the last message was put, or since when a bridge is hindered; 0: never.
     """
 
     kind: str
@@ -81,5 +82,20 @@ def copy_row(row: dict[str, Any]) -> TimedRow:
         paused="",
         next_ms=0,
         last_ms=row["last_copy_ms"],
+        outcome=row["problem"],
+    )
+
+
+def bridge_row(row: dict[str, Any]) -> TimedRow:
+    """Returns an initiation queue elsewhere, of the status, as it is shown with the others."""
+    return TimedRow(
+        kind="bridge",
+        name=row["initiation_q"],
+        what=f"bridge {row['bridge']}, monitor {row['monitor']}",
+        q_name="",
+        state=row["state"],
+        paused="",
+        next_ms=0,
+        last_ms=row["since_ms"] if row["problem"] else 0,
         outcome=row["problem"],
     )

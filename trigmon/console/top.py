@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -22,14 +22,13 @@ from trigmon.console.overview import Memory, Overview, read_overview, waiting_ov
 from trigmon.console.top_dialogs import QuestionScreen, TextScreen
 from trigmon.console.top_tables import Row, Table
 from trigmon.mq.errors import CfNotAvailable, MQError
-from trigmon.rules.attention import Attention
 
 Answer = TypeVar("Answer")
 Connect = Callable[[], Connection]
 
 _STALE_S = 5.0
 """After so many seconds without an answer the heading says so."""
-_WIDGETS = ("heading", "trouble", "attention", "queues", "running")
+_WIDGETS = ("heading", "trouble", "attention", "queues", "running", "copies", "bridges")
 """The widgets that :meth:`Top._show` fills, by their ids."""
 
 
@@ -53,6 +52,7 @@ class Top(App[None]):
     #attention { max-height: 45%; margin: 0 0 1 0; }
     #queues { height: 1fr; min-height: 4; }
     #running { max-height: 30%; margin: 1 0 0 0; }
+    #copies, #bridges { max-height: 20%; margin: 1 0 0 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("l", "logs", "logs"),
@@ -86,6 +86,8 @@ class Top(App[None]):
         yield Table(cells.ATTENTION, id="attention", fits=True)
         yield Table(cells.QUEUES, id="queues")
         yield Table(cells.RUNNING, id="running", fits=True)
+        yield Table(cells.COPIES, id="copies", fits=True)
+        yield Table(cells.BRIDGES, id="bridges", fits=True)
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -173,6 +175,7 @@ class Top(App[None]):
         name = f"{it.q_mgr_name}  "
         heading = Text(name, style="bold") + Text(cells.heading(it, width - len(name)), style="not bold")
         self._static("#heading").update(heading)
+        keys = _unique(f"{each.kind} {each.what} {each.name}" for each in it.attention)
         findings = [
             Row(
                 key,
@@ -180,7 +183,7 @@ class Top(App[None]):
                 "red" if cells.is_urgent(item) else "",
                 Subject(item.name, what=item.what),
             )
-            for key, item in zip(_keys(it.attention), it.attention, strict=True)
+            for key, item in zip(keys, it.attention, strict=True)
         ]
         nothing = [Row("", ["nothing", "", "", ""], "", Subject(""))]
         self._table("#attention").fill(findings or nothing, width, count=len(findings))
@@ -189,13 +192,36 @@ class Top(App[None]):
             for row in cells.ordered_queues(it)
         ]
         self._table("#queues").fill(queues, width)
-        running = self._table("#running")
         runs = [
             Row(run.run_id, cells.run_cells(run, it.now_ms, width), "", Subject(run.q_name, run.run_id))
             for run in it.running
         ]
-        running.display = bool(runs)
-        running.fill(runs, width)
+        self._fill_or_hide("#running", runs, width)
+        self._show_elsewhere(it, width)
+
+    def _show_elsewhere(self, it: Overview, width: int) -> None:
+        """Shows the copies of queues elsewhere, whose keys act on the local queue, and the initiation queues there."""
+        copies = [
+            Row(key, cells.copy_cells(row, it.now_ms, width), _colour(row), Subject(row["q_name"]))
+            for key, row in zip(_unique(row["name"] for row in it.copies), it.copies, strict=True)
+        ]
+        self._fill_or_hide("#copies", copies, width)
+        names = _unique(row["initiation_q"] for row in it.bridges)
+        bridges = [
+            Row(
+                key,
+                cells.bridge_cells(row, it.now_ms, width),
+                _colour(row),
+                Subject(row["initiation_q"], what="bridge"),
+            )
+            for key, row in zip(names, it.bridges, strict=True)
+        ]
+        self._fill_or_hide("#bridges", bridges, width)
+
+    def _fill_or_hide(self, selector: str, rows: list[Row], width: int) -> None:
+        table = self._table(selector)
+        table.display = bool(rows)
+        table.fill(rows, width)
 
     def _is_whole(self) -> bool:
         """Says whether each widget is there: an answer may come while the screen is taken down, widget by widget."""
@@ -289,12 +315,15 @@ class Top(App[None]):
         self.push_screen(QuestionScreen(question, wants_text=wants_text), answered)
 
 
-def _keys(findings: list[Attention]) -> list[str]:
-    """Returns a key for each finding, with a number from the second on where several are of one object."""
+def _colour(row: Mapping[str, Any]) -> str:
+    return "red" if row["problem"] else ""
+
+
+def _unique(keys: Iterable[str]) -> list[str]:
+    """Returns these keys, with a number from the second on where several rows have the same."""
     seen: Counter[str] = Counter()
-    keys = []
-    for item in findings:
-        key = f"{item.kind} {item.what} {item.name}"
+    found = []
+    for key in keys:
         seen[key] += 1
-        keys.append(key if seen[key] == 1 else f"{key} {seen[key]}")
-    return keys
+        found.append(key if seen[key] == 1 else f"{key} {seen[key]}")
+    return found

@@ -689,8 +689,9 @@ class CopyState(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """How the copy of a queue elsewhere is, as the process says that copies it. Times are milliseconds since 1970.
 
     ``name`` is QUEUE@QM, ``q_name`` the queue here. ``copied`` and ``put_aside`` count messages since the copy began,
-    ``rate`` is messages a second. ``left``: messages that are still there, -1 where that is not known. ``lag_ms``: how
-    long after its put there the last message was put here. ``problem`` is what hinders it, blank where nothing does.
+    ``batches`` the units of work that put some; ``rate`` is messages a second. ``left``: messages that are still there,
+    -1 where that is not known. ``lag_ms``: how long after its put there the last message was put here. ``problem`` is
+    what hinders it, blank where nothing does.
     """
 
     name: str
@@ -703,6 +704,7 @@ class CopyState(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     last_copy_ms: int = 0
     problem: str = ""
     problem_since_ms: int = 0
+    batches: int = 0
 
 
 class ReportCopy(Call, frozen=True, array_like=True, kw_only=True, tag="report_copy"):

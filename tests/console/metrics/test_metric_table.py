@@ -100,6 +100,26 @@ def test_each_kind_of_finding_has_a_series():
     assert found == dict.fromkeys(KINDS, 1)
 
 
+def test_what_hinders_copies_and_bridges_makes_them_nothing():
+    copy = {"name": "Q@QM9", "q_name": "Q", "last_copy_ms": 0, "left": -1}
+    bridge = {"bridge": "PROD", "initiation_q": "I@QM9"}
+    status = {"now_ms": 9000, "copies": [copy | {"problem": "2538"}, copy | {"last_copy_ms": 1500, "problem": ""}]}
+    status["bridges"] = [
+        bridge | {"problem": "2538"},
+        bridge | {"problem": ""},
+        {**bridge, "bridge": "B", "problem": "x"},
+    ]
+    snapshot = Snapshot(q_mgr_name="QM1", qmgr_status=QmgrStatus.RUNNING, status=status)
+
+    def values(name):
+        return [value for _, value in TABLE[name].values(snapshot)]
+
+    assert values("trigmon_copy_up") == [0, 1]
+    assert values("trigmon_copy_time_since_commit") == [7]
+    assert values("trigmon_copy_left") == []
+    assert values("trigmon_bridge_monitors") == [1, 0]
+
+
 def test_an_event_with_an_alert_has_a_series_before_the_first():
     asked = {value for _, expression in EXPRESSIONS for value in re.findall(r'event=~?"([^"$]*)"', expression)}
     snapshot = Snapshot(q_mgr_name="QM1", qmgr_status=QmgrStatus.RUNNING, statistics={"events": {"held": 2}})

@@ -13,7 +13,7 @@ from tests.console.metrics.exported import Exported
 from tests.daemons import define, queue_managers
 from tests.waiting import until
 from trigmon.console.metrics.metric_table import METRICS
-from trigmon.mq.calls import Alter, CopyState, Pause, ReportCopy, Resume
+from trigmon.mq.calls import Alter, BridgeState, Controls, CopyState, Pause, ReportCopy, Resume
 from trigmon.mq.errors import QFull
 
 INITQ, DEAD = "SYSTEM.DEFAULT.INITIATION.QUEUE", "SYSTEM.DEAD.LETTER.QUEUE"
@@ -99,8 +99,14 @@ class Stage:
 
     def copy(self):
         """Reports a copy as the process does that copies."""
-        state = CopyState(name="Q@QM9", q_name="Q", copied=5, left=4, lag_ms=3, put_aside=2)
+        state = CopyState(name="Q@QM9", q_name="Q", copied=5, left=4, lag_ms=3, put_aside=2, batches=6, last_copy_ms=1)
         self.stack.enter_context(self.exported.daemon.connect()).call(ReportCopy(state=state))
+
+    def bridge(self):
+        """Reports an initiation queue elsewhere as a monitor does that serves it, and as one that cannot."""
+        for monitor, problem in (("m:1", ""), ("m:2", "MQCONNX to QM9: 2538")):
+            states = [BridgeState("PROD", "INITQ@QM9", problem)]
+            self.stack.enter_context(self.exported.daemon.connect()).call(Controls(monitor=monitor, bridges=states))
 
     def store(self):
         for _ in range(40):
@@ -154,9 +160,13 @@ SCENARIOS = {
     "trigmon_open_units": Scenario(Stage.unit, 1),
     "trigmon_reservations": Scenario(Stage.reserve, 1),
     "trigmon_copied_messages_total": Scenario(Stage.copy, 5, OF_COPY),
+    "trigmon_copy_batches_total": Scenario(Stage.copy, 6, OF_COPY),
+    "trigmon_copy_up": Scenario(Stage.copy, 1, OF_COPY),
     "trigmon_copy_left": Scenario(Stage.copy, 4, OF_COPY),
     "trigmon_copy_lag_ms": Scenario(Stage.copy, 3, OF_COPY),
+    "trigmon_copy_time_since_commit": Scenario(Stage.copy, 1, OF_COPY),
     "trigmon_copy_put_aside": Scenario(Stage.copy, 2, OF_COPY),
+    "trigmon_bridge_monitors": Scenario(Stage.bridge, 1, {"bridge": "PROD", "initiation_queue": "INITQ@QM9"}),
     "trigmon_disk_free_bytes": Scenario(Stage.store, -1_000_000),
     "trigmon_store_bytes": Scenario(Stage.store, 1_000_000),
 }

@@ -16,7 +16,7 @@ from tests.waiting import until
 from trigmon.console.overview import read_overview
 from trigmon.console.web.overview_page import shown_queues
 from trigmon.console.web.queue_page import read_queue
-from trigmon.mq.calls import CopyState, Delete, Pause, RecordRun, ReportCopy, Resume
+from trigmon.mq.calls import BridgeState, Controls, CopyState, Delete, Pause, RecordRun, ReportCopy, Resume
 
 
 def events(web, path, wanted, **headers):
@@ -295,6 +295,17 @@ def test_the_overview_shows_each_copy_of_a_queue_elsewhere_as_long_as_it_is_repo
         qm.call(ReportCopy(state=replace(state, problem="MQCONNX to PROD: 2538", problem_since_ms=5_000)))
         until(lambda: "PLAIN hindered MQCONNX to PROD: 2538" in reader.get("/").plain, 60)
     until(lambda: "ORDERS@PROD" not in reader.get("/").plain, 60)
+
+
+def test_the_overview_shows_each_initiation_queue_elsewhere_and_what_hinders_it(reader, populated):
+    states = [BridgeState("PROD", "ONE@QM9"), BridgeState("PROD", "TWO@QM9", "MQCONNX to QM9: 2538", 5_000)]
+    with populated.daemon.connect() as qm:
+        qm.call(Controls(monitor="m:1", bridges=states))
+        page = until(lambda: it if "ONE@QM9" in (it := reader.get("/")).plain else None, 60)
+    assert "ONE@QM9 bridge bridge PROD, monitor m:1 - served -" in page.plain
+    assert "TWO@QM9 bridge bridge PROD, monitor m:1 - hindered MQCONNX to QM9: 2538 1970-01-01" in page.plain
+    assert '<span class="bad">hindered</span>' in page.text
+    until(lambda: "ONE@QM9" not in reader.get("/").plain, 60)
 
 
 def test_dead_letters_are_grouped_by_queue_and_error(reader):

@@ -172,6 +172,26 @@ def _copies(key: str, least: int | None = None) -> Callable[[Snapshot], Iterator
     )
 
 
+def _copies_since(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yields the whole seconds since the last commit of each copy that has had one."""
+    now_ms = snapshot.status["now_ms"]
+    for labels, at_ms in _copies("last_copy_ms", 1)(snapshot):
+        yield labels, max(0, now_ms - at_ms) // 1000
+
+
+def _copies_up(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
+    return ((labels, int(not problem)) for labels, problem in _copies("problem")(snapshot))
+
+
+def _bridge_monitors(snapshot: Snapshot) -> Iterator[tuple[Sequence[str], Any]]:
+    """Yields how many monitors serve each initiation queue elsewhere, 0 where those that should cannot."""
+    counts: dict[tuple[str, str], int] = {}
+    for row in snapshot.status.get("bridges", []):
+        of = row["bridge"], row["initiation_q"]
+        counts[of] = counts.get(of, 0) + (not row["problem"])
+    return ((of, count) for of, count in counts.items())
+
+
 def _room(key: str) -> Callable[[Snapshot], Any]:
     return lambda snapshot: snapshot.statistics["room"].get(key)
 
@@ -315,9 +335,24 @@ METRICS: tuple[Metric, ...] = (
     _gauge("trigmon_reservations", "Reservations of which messages are left", _status("reservations")),
     # -- copies of queues elsewhere
     _series("trigmon_copied_messages_total", COPY, "Messages that a copy has copied since it began", _copies("copied")),
+    _series("trigmon_copy_batches_total", COPY, "Units of work that put messages, since it began", _copies("batches")),
+    _series("trigmon_copy_up", COPY, "1 while nothing hinders the copy, 0 while something does", _copies_up),
     _series("trigmon_copy_left", COPY, "Messages that are left there; no series where not known", _copies("left", 0)),
     _series("trigmon_copy_lag_ms", COPY, "From the put there of the last message to its put here", _copies("lag_ms")),
+    _series(
+        "trigmon_copy_time_since_commit",
+        COPY,
+        "Seconds since the copy last committed messages here; no series before the first",
+        _copies_since,
+    ),
     _series("trigmon_copy_put_aside", COPY, "Messages that a copy put on the dead-letter queue", _copies("put_aside")),
+    # -- initiation queues elsewhere
+    _series(
+        "trigmon_bridge_monitors",
+        ("bridge", "initiation_queue"),
+        "Monitors that serve the initiation queue of a queue manager elsewhere, QUEUE@QM; 0 while none can",
+        _bridge_monitors,
+    ),
     # -- the disk, and Spark
     _gauge("trigmon_disk_free_bytes", "Free bytes of the data directory's file system", _room("free_bytes")),
     _gauge("trigmon_disk_reserve_bytes", "With less free space than this, puts are refused", _room("reserve_bytes")),

@@ -1,4 +1,4 @@
-"""The overview: what needs attention, what runs, the queues, schedules, watches and copies; live."""
+"""The overview: what needs attention, what runs, the queues, schedules, watches, copies and bridges; live."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from trigmon.client.connection import Connection
 from trigmon.console.overview import Overview, QueueRow, read_overview, waiting_overview
-from trigmon.console.timed_rows import TimedRow, copy_row, read_timed
+from trigmon.console.timed_rows import TimedRow, bridge_row, copy_row, read_timed
 from trigmon.console.web.page_templates import queue_path
 from trigmon.console.web.web_console import WebConsole, console_of
 from trigmon.mq.errors import CfNotAvailable
@@ -44,7 +44,7 @@ async def _fragment(console: WebConsole) -> str:
         "overview_part.html",
         view=overview,
         queues=shown_queues(overview.queues),
-        timed=[*timed, *map(copy_row, overview.copies)],
+        timed=[*timed, *map(copy_row, overview.copies), *map(bridge_row, overview.bridges)],
         troubled={(each.what, each.name) for each in overview.attention if each.kind != "paused"},
         urgent=URGENT,
         went_wrong=WENT_WRONG,
