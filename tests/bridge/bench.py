@@ -59,6 +59,7 @@ class Bench:
         self.settings = {"queue_manager": "PROD", "mqserver": "APP.SVRCONN/TCP/localhost(1414)"}
         self.settings |= {"initiation_queues": [INITQ], "wait_s": 0.2} | bridge
         self.monitors = []
+        self.more = {}  # bridges beside FAR, by name
         self.variables = {}  # of the monitors' environment
         self.readers = 0  # how many handles of the test's own the initiation queue there has
 
@@ -86,10 +87,12 @@ class Bench:
         return name
 
     def config(self):
-        """Writes the settings file of this side, which has the bridge; returns its path."""
+        """Writes the settings file of this side, which has the bridges; returns its path."""
         config = self.home / "trigmon.yaml"
-        given = {key: value for key, value in self.settings.items() if value is not None}
-        lines = ["bridges:", "  FAR:", *(f"    {key}: {value}" for key, value in given.items())]
+        lines = ["bridges:"]
+        for name, bridge in ({"FAR": self.settings} | self.more).items():
+            given = {key: value for key, value in bridge.items() if value is not None}
+            lines += [f"  {name}:", *(f"    {key}: {value}" for key, value in given.items())]
         config.write_text("\n".join(lines) + "\n")
         return str(config)
 

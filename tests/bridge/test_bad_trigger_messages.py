@@ -15,7 +15,7 @@ from trigmon.mq.descriptors import TriggerMessage, pack_tm, unpack_dlh
 from trigmon.tls.accounts import Account
 
 TM_ERROR, APPL_TYPE, CANNOT_START, NOT_AUTHORIZED = 266, 267, 265, 2035
-BAD = b"no trigger message"
+BAD, GOOD = b"no trigger message", pack_tm(TriggerMessage(q_name="Q", process_name="P"))
 
 
 def dead_letters(one):
@@ -81,7 +81,7 @@ def put(one, data):
     one.far.put(INITQ, data, format="MQTRIG")
 
 
-def test_while_the_dead_letter_queue_takes_nothing_a_bad_message_waits_with_those_behind_it(bench):
+def test_while_the_dead_letter_queue_takes_nothing_a_bad_message_waits_and_those_behind_it_alone(bench):
     one = bench()
     one.process()
     define(one.far, "Q")
@@ -94,18 +94,17 @@ def test_while_the_dead_letter_queue_takes_nothing_a_bad_message_waits_with_thos
         ]
     ):
         alter(one, name, object_type, **hinders)
-        put(one, BAD)
-        put(one, pack_tm(TriggerMessage(q_name="Q", process_name="P")))
+        one.far.put_many(INITQ, [GOOD, BAD, GOOD], format="MQTRIG")
         until(lambda text=f": {reason} ": text in one.problem(), 60)
         until(lambda: one.depth(INITQ) == 2, 60)
-        assert len(one.runs()) == 2 * number
+        assert [run["state"] for run in one.ended(3 * number + 1)[3 * number :]] == ["exited"]
         alter(one, name, object_type, **mended)
-        assert [run["state"] for run in one.ended(2 * number + 2)[-2:]] == ["failed", "exited"]
+        assert [run["state"] for run in one.ended(3 * number + 3)[-2:]] == ["failed", "exited"]
         assert [(header.reason, left) for header, left in dead_letters(one)] == [(TM_ERROR, BAD)]
         until(lambda: one.depth(INITQ) == 0, 60)
     alter(one, "PROD", "QMGR", dead_letter_q_name="")
     put(one, BAD)
-    run = one.ended(7)[-1]
+    run = one.ended(10)[-1]
     assert run["state"] == "failed"
     assert run["why"].endswith("the trigger message was dropped: PROD names no dead-letter queue (DEADQ)")
     until(lambda: one.depth(INITQ) == 0, 60)
@@ -131,16 +130,18 @@ def test_what_only_a_monitor_of_an_administrator_may_start_is_2035_there(tmp_pat
             pack_tm(TriggerMessage(q_name="Q", process_name="AS.ANOTHER")),
             pack_tm(TriggerMessage(q_name="Q", process_name="THEIRS", appl_type=6, appl_id="/bin/true")),
         ]
-        for data in refused:
-            put(one, data)
-        put(one, pack_tm(TriggerMessage(q_name="Q", process_name="P")))
+        alter(one, DEADQ, max_q_depth=0)
+        one.far.put_many(INITQ, [GOOD, *refused], format="MQTRIG")
         one.monitored(address=site.address(user="keeper"))
+        assert [run["state"] for run in one.ended(1)] == ["exited"], "what the ledger refuses holds up none before it"
+        until(lambda: ": 2053 " in one.problem(), 60)
+        alter(one, DEADQ, max_q_depth=10)
         runs = one.ended(3)
         assert sorted(run["state"] for run in runs) == ["exited", "failed", "failed"]
         assert all("a monitor of an administrator" in run["why"] for run in runs if run["state"] == "failed")
         assert [(header.reason, left) for header, left in dead_letters(one)] == [
             (NOT_AUTHORIZED, data) for data in refused
         ]
-        assert one.depth(INITQ) == 0
+        until(lambda: one.depth(INITQ) == 0, 60)
     finally:
         one.end()

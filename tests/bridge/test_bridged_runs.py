@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from tests.bridge.bench import DRAINS, INITQ
-from tests.daemons import define
+from tests.daemons import Daemon, define
 from tests.waiting import until
 from trigmon.mq.calls import Alter, CancelRun, Display, Pause, Pauses, Resume, RetryRun
 from trigmon.mq.descriptors import TriggerMessage, pack_tm
@@ -59,6 +59,30 @@ def test_several_initiation_queues_of_a_bridge_are_served(bench):
         ("A@PROD", INITQ),
         ("B@PROD", "OTHER.INITQ"),
     }
+
+
+def test_several_queue_managers_are_served_and_one_that_is_away_hinders_no_other(bench):
+    one = bench()
+    one.process()
+    one.queue()
+    one.more["TESTS"] = {"queue_manager": "TEST", "initiation_queues": [INITQ], "wait_s": 0.2}
+    other = Daemon(one.home, "TEST")
+    try:
+        one.monitored()
+        one.far.put("Q", b"")
+        assert [run["q_name"] for run in one.ended(1)] == ["Q@PROD"]
+        until(lambda: bridge_in_status(one)[1:] == ("served", "hindered"), 60)
+        other.start()
+        with other.connect() as qm:
+            wanted = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": INITQ}
+            define(qm, "P", "PROCESS", appl_id="/bin/false")
+            define(qm, "Q", process_name="P", **wanted)
+            qm.put("Q", b"")
+        run = one.ended(2)[-1]
+        assert (run["q_name"], run["bridge"], run["remote_q_mgr"]) == ("Q@TEST", "TESTS", "TEST")
+        until(lambda: bridge_in_status(one)[1:] == ("served", "served"), 60)
+    finally:
+        other.end()
 
 
 def test_what_the_message_says_is_started_only_where_the_bridge_allows_it(bench):

@@ -74,6 +74,8 @@ class RemoteIntake:
         self.connection = connection
         self._looks = QueueLook(connection)
         self._initiation_q = initiation_q
+        self.one_at_a_time = False
+        """Whether a unit of work has one trigger message alone, since one that cannot be put aside now holds up all."""
         self._queue: Any = None
         self._of: Any = None
 
@@ -99,10 +101,11 @@ class RemoteIntake:
         self._of = manager
 
     def take(self) -> list[WasGot]:
-        """Gets up to ``batch`` trigger messages; waits for the first for ``wait_s``."""
+        """Gets up to ``batch`` trigger messages, or one; waits for the first for ``wait_s``."""
         taken: list[WasGot] = []
-        wait_ms = round(self.connection.settings.wait_s * 1000)
-        while len(taken) < self.connection.settings.batch:
+        given = self.connection.settings
+        wait_ms = round(given.wait_s * 1000)
+        while len(taken) < (1 if self.one_at_a_time else given.batch):
             got = self._get(0 if taken else wait_ms)
             if got is None:
                 break

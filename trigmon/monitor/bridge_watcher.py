@@ -203,7 +203,10 @@ class BridgeWatcher:
         return ""
 
     def _refused(self, got: WasGot, trigger: TriggerMessage, verdict: DeadLetter) -> Run:
+        # Where its dead-letter queue takes nothing, all of the unit of work is given back: those ahead of it too.
+        self._intake.one_at_a_time = True
         where = self._intake.dead_letter(got, int(verdict.reason), now_ms())
+        self._intake.one_at_a_time = False
         run = self._record(got, trigger, run_changes.failed(f"{verdict.why}; {where}", now_ms()))
         log.error(
             "program not started",
