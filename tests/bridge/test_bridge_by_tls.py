@@ -99,12 +99,24 @@ class ByTls(Bench):
         done = self.there.trigmon("mqsc", input=text)
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def may(self, name, rights):
+        """Gives the bridge's user rights on a queue there."""
+        self.mqsc(f"SET AUTHREC PROFILE('{name}') OBJTYPE(QUEUE) PRINCIPAL('app') AUTHADD({rights})")
+
+    def ran(self, *words):
+        """Returns ``trigmon bridge ...``, ended."""
+        ours = {name: value for name, value in self.here.env.items() if name.startswith("TRIGMON_")}
+        done = run_cli("bridge", *words, "--config", self.config(), "--output", "json", env=ours | self.variables)
+        assert PASSWORD not in done.output
+        return done
+
+    def copy(self):
+        """Returns the copy of COPIED, ended."""
+        return self.ran("copy", "COPIED@PROD", "--until-empty")
+
     def check(self, *more):
         """Returns the rows of ``trigmon bridge check``, and its exit status."""
-        ours = {name: value for name, value in self.here.env.items() if name.startswith("TRIGMON_")}
-        words = ("bridge", "check", "FAR", *more, "--config", self.config(), "--output", "json")
-        done = run_cli(*words, env=ours | self.variables)
-        assert PASSWORD not in done.output
+        done = self.ran("check", "FAR", *more)
         return [json.loads(line) for line in done.stdout.splitlines()], done.exit_code
 
     def first_failed(self):
@@ -148,7 +160,7 @@ def test_a_program_comes_there_by_the_channel_table_and_a_secret_of_its_own(brid
     program = f"{shlex.quote(sys.executable)} {file} {shown}"
     bridge.process("GETS", appl_id=program, secrets="prod_password")
     bridge.queue("PAY", process="GETS", initiation_q_name=INITIATION)
-    bridge.mqsc("SET AUTHREC PROFILE('PAY') OBJTYPE(QUEUE) PRINCIPAL('app') AUTHADD(GET)")
+    bridge.may("PAY", "GET")
     bridge.monitored()
     bridge.far.put("PAY", b"work")
     (run,) = bridge.ended(1, q_name="PAY@PROD")
@@ -213,23 +225,78 @@ def test_the_right_that_lacks_is_named_by_the_command_that_gives_it(bridge):
 def test_a_wrong_password_is_a_finding_and_the_right_one_serves_without_a_new_start(bridge):
     bridge.password("guess")
     bridge.monitor()
-    assert "2035" in until(bridge.problem, 60)
+    until(lambda: "2035" in bridge.problem(), 60)
     bridge.password()
     until(bridge.serves, 60)
     assert "guess" not in bridge.log.read_text()
 
 
-def test_without_the_right_to_put_dead_letters_a_bad_message_waits_with_those_behind_it(bridge):
+@pytest.fixture
+def with_documented_rights(bridge):
+    """A bridge whose user has what docs/how-to/ibm-mq-triggers.md lists, but for the dead-letter queue."""
+    shipped = (SHIPPED / "play-rights.mqsc").read_text()
+    bridge.mqsc(shipped.replace("AUTHADD(", "AUTHRMV("))
+    bridge.mqsc("SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('app') AUTHADD(CONNECT,INQ)")
+    bridge.may(INITIATION, "GET")
+    bridge.may("SEEN", "INQ,BROWSE,DSP")
+    bridge.may("SYSTEM.ADMIN.COMMAND.QUEUE", "PUT")
+    bridge.may("SYSTEM.DEFAULT.MODEL.QUEUE", "GET,DSP")
+    yield bridge
+    bridge.mqsc(shipped)
+
+
+def test_the_documented_rights_are_enough_to_judge_a_queue(with_documented_rights):
+    bridge = with_documented_rights
+    bridge.process("SLEEPS", appl_id=bridge.program("sleep 600"), open_wait_s=1, retry=0)
+    bridge.queue("SEEN", process="SLEEPS", initiation_q_name=INITIATION)
+    bridge.monitored()
+    with bridge.far.open("SEEN", "input_shared"):
+        bridge.far.put("SEEN", b"work")
+        (run,) = bridge.ended(1, q_name="SEEN@PROD")
+    assert "had not opened its queue in 1 s" in run["why"], "PCF tells that the open handle is another's"
+    before = run["remote_before"]
+    assert (before["trigger_type"], before["depth"], before["readers"], len(before["first"])) == ("every", 1, 1, 48)
+
+
+def test_without_the_right_to_put_dead_letters_a_bad_message_waits_with_those_behind_it(with_documented_rights):
+    bridge = with_documented_rights
     bridge.process("P")
-    record = f"PROFILE('{DEADQ}') OBJTYPE(QUEUE) PRINCIPAL('app')"
-    bridge.mqsc(f"SET AUTHREC {record} AUTHRMV(PUT)")
     bridge.monitored()
     for data in (b"bad", pack_tm(TriggerMessage(q_name="Q", process_name="P"))):
         bridge.far.put(INITIATION, data, format="MQTRIG")
     until(lambda: f"MQPUT1 to {DEADQ}: 2035" in bridge.problem(), 60)
     assert (bridge.depth(INITIATION), bridge.runs(q_name="Q@PROD")) == (2, [])
-    bridge.mqsc(f"SET AUTHREC {record} AUTHADD(PUT)")
+    bridge.may(DEADQ, "PUT")
     bridge.ended(1, q_name="Q@PROD")
     with bridge.far.open(DEADQ, "input_shared") as queue:
         ((header, data),) = [unpack_dlh(message.data) for message in queue.drain()]
     assert (header.reason, header.dest_q_name, data) == (266, INITIATION, b"bad")
+
+
+def test_a_queue_manager_that_was_killed_is_served_again(bridge):
+    bridge.monitored()
+    bridge.there.kill()
+    bridge.far.drop()
+    until(bridge.problem, 60)
+    bridge.there.start()
+    bridge.far = bridge.there.connect()
+    until(bridge.serves, 60)
+    until(lambda: not bridge.problem(), 60)
+
+
+def test_a_queue_is_copied_with_the_documented_rights(bridge):
+    define(bridge.qm, "COPIED")
+    define(bridge.far, "COPIED")
+    bridge.far.put_many("COPIED", [b"1", b"2"])
+    refused = bridge.copy()
+    assert refused.exit_code != 0
+    assert "MQOPEN of COPIED" in refused.stderr
+    assert "2035" in refused.stderr
+    bridge.may("COPIED", "GET,BROWSE")
+    done = bridge.copy()
+    assert done.exit_code == 0, done.stderr
+    bridge.may("COPIED", "INQ")
+    bridge.far.put("COPIED", b"3")
+    assert bridge.copy().exit_code == 0
+    with bridge.qm.open("COPIED", "input_shared") as queue:
+        assert [message.data for message in queue.drain()] == [b"1", b"2", b"3"]
