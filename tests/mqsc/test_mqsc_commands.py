@@ -123,6 +123,7 @@ def test_a_wrong_command_stops_no_other():
         ("DEF QUEUE(A)", ParmSyntaxError, 8405, "not QUEUE"),
         ("CLEAR QA(A)", ParmSyntaxError, 8405, "QLOCAL"),
         ("PING QMGR(A)", ParmSyntaxError, 8405, "takes no name"),
+        ("DIS AUTHREC(A)", ParmSyntaxError, 8405, "takes no name: PROFILE("),
         ("DEF QL(A) TRIGTYP(FIRST)", ParmSyntaxError, 8405, "did you mean TRIGTYPE"),
         ("DEF QL(A) TRIGDPTH(0)", AttrValueError, 8412, "1 to 999999999"),
         ("DEF QL(A) TRIGDPTH(X)", AttrValueError, 8412, "1 to 999999999"),

@@ -161,6 +161,12 @@ def test_a_script_of_nothing_is_well(qm: InProcess):
         ("DEL QA(Q)", "AMQ8151E: trigmon object Q has a different type."),
         ("DEF QL(N) LIKE(NONE)", "AMQ8147E: trigmon object NONE not found."),
         ("DIS QL(NONE)", "AMQ8147E: trigmon object NONE not found."),
+        ("DIS AUTHREC", "AMQ8147E: trigmon object AUTHREC not found."),
+        (
+            "DIS AUTHREC PROFILE(N) OBJTYPE(QUEUE)",
+            "AMQ8147E: trigmon object AUTHREC PROFILE(N) OBJTYPE(QUEUE) not found.",
+        ),
+        ("DEL AUTHREC PROFILE(N) OBJTYPE(QUEUE) GROUP('g')", "AMQ8147E: trigmon object AUTHREC not found."),
         ("DIS QS(Q) TYPE(HANDLE)", "AMQ8565W: Queue status not found."),
         (
             "REFRESH QMGR TYPE(EXPIRY)",

@@ -159,6 +159,12 @@ def test_a_refusal_names_the_user_the_right_the_object_and_the_command():
     with pytest.raises(NotAuthorized, match="needs an administrator, or the right administer on process LOAD"):
         check_right(process, ALICE, None, "alter")
     assert decide_right(process, ALICE, None).why == "no authority record fits"
+    with pytest.raises(NotAuthorized) as refused:
+        check_right(Need(Right.SYSTEM, "qmgr", "SELF"), ALICE, given, "set_authority")
+    assert refused.value.about == (
+        "set_authority needs an administrator, which alice is not: root, the daemon's own user and those in "
+        "server.administrators are"
+    )
 
 
 def test_ten_thousand_names_are_not_all_remembered():

@@ -111,7 +111,7 @@ def test_the_accounts_of_monitors_may_keep_the_ledger_of_runs_and_nobody_else(pa
     stranger = passable(settings={"server.socket_mode": "0666"})
     assert refused(stranger) == (True, [])
     needs = "needs a monitor (server.monitors), which nobody is not"
-    assert as_nobody(lambda: refused(stranger)) == (False, [f"recordrun {needs}", f"changerun {needs}"])
+    assert as_nobody(lambda: refused(stranger)) == (False, [f"record_run {needs}", f"change_run {needs}"])
     named = passable(settings={"server.socket_mode": "0666", "server.monitors": "nobody"})
     assert as_nobody(lambda: refused(named)) == (True, [])
     with named.connect() as qm:
@@ -135,7 +135,7 @@ def test_a_client_that_comes_in_sees_what_is_paused_and_may_neither_pause_nor_en
                     collected.append(error.about)
             return collected, [row["reason"] for row in qm.call(Pauses()).rows]
 
-    names = ("resume", "pause", "cancelrun", "retryrun")
+    names = ("resume", "pause", "cancel_run", "retry_run")
     refused, pauses = as_nobody(work)
     needs = "needs an administrator, or the right pause on the queue manager, which nobody has not"
     assert [about.partition(" (")[0] for about in refused] == [f"{name} {needs}" for name in names]

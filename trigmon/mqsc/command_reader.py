@@ -187,9 +187,10 @@ def _named(reading: Reading, second: Parameter) -> str:
 def _name(reading: Reading, second: Parameter) -> str:
     if reading.noun in ("QMGR", "QMSTATUS", "AUTHREC"):
         if second.values is not None:
-            raise reading.error(
-                second, f"{reading.noun} takes no name: the command is for the queue manager it is sent to"
-            )
+            instead = "the command is for the queue manager it is sent to"
+            if reading.noun == "AUTHREC":
+                instead = "PROFILE('ORDERS.**') OBJTYPE(QUEUE) say which records are meant"
+            raise reading.error(second, f"{reading.noun} takes no name: {instead}")
         return ""
     if not second.values:
         raise reading.error(second, f"{reading.what} needs a name: {reading.noun}(NAME)", ParmMissing)

@@ -95,7 +95,7 @@ def _name_meant(command: Command, error: MQError) -> str:
     call = command.calls[0]
     if isinstance(call, Define) and call.like and error.reason is Reason.UNKNOWN_OBJECT_NAME:
         return call.like
-    return command.name or "QMGR"
+    return command.name or command.noun
 
 
 def wrong(command: Command) -> list[str]:
@@ -158,9 +158,13 @@ def all_skipped(parts: list[Skipped]) -> list[str]:
     ]
 
 
-def missing(command: Command) -> str:
-    """Returns the line of a DISPLAY that found nothing."""
-    return f"AMQ8147E: trigmon object {command.name} not found."
+def missing(command: Command) -> list[str]:
+    """Returns the lines of a DISPLAY that found nothing; records, which have no name, by what chose them."""
+    chosen = (f"{field}({value})" for field, value in command.chosen)
+    lines = [f"AMQ8147E: trigmon object {command.name or ' '.join((command.noun, *chosen))} not found."]
+    if command.noun == "AUTHREC" and not command.chosen:
+        lines.append("   there is no authority record, or none that this user may display")
+    return lines
 
 
 def nothing_to_delete(command: Command) -> str:

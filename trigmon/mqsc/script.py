@@ -144,7 +144,7 @@ def _display(command: Command, call: Call, ask: Ask, say: Say) -> Generator[None
         say("AMQ8565W: Queue status not found.")
         return True
     if is_empty:
-        say(reply_text.missing(command))
+        _say_all(reply_text.missing(command), say)
     return not is_empty
 
 

@@ -283,4 +283,4 @@ def check_call(call: calls.Call, facts: Facts, now: int) -> None:
         check_call_by_ticket(call, connection.ticket, facts.reservation, now)
         return
     for need in RIGHTS[type(call)](call, facts):
-        check_right(need, connection, facts.records, type(call).__name__.lower())
+        check_right(need, connection, facts.records, str(call.__struct_config__.tag))

@@ -96,7 +96,7 @@ def _displayed(qm: Connection, command: Command) -> list[dict[str, Any]]:
     except MQError as error:
         return [_message(refused(command, error), reason_of(error))]
     if not rows and command.q_type != "HANDLE":
-        return [_message([missing(command)], int(Reason.UNKNOWN_OBJECT_NAME))]
+        return [_message(missing(command), int(Reason.UNKNOWN_OBJECT_NAME))]
     found = [{"completionCode": 0, "reasonCode": 0, "parameters": _parameters(command, row)} for row in rows]
     notes = [f"Skipped, {line}" for line in skipped(command.skipped)]
     return [*found, _message(notes, 0)] if notes else found

@@ -213,7 +213,8 @@ def refusal(need: Need, user: User, verdict: Verdict, what: str = "") -> str:
     who = user.user or "a user who is not known (plain TCP)"
     about = f"{what or right_word(need.right)} needs "
     if need.right is Right.SYSTEM:
-        return f"{about}an administrator (server.administrators), which {who} is not"
+        who_are = "root, the daemon's own user and those in server.administrators are"
+        return f"{about}an administrator, which {who} is not: {who_are}"
     if need.right is Right.MONITOR:
         return f"{about}a monitor (server.monitors), which {who} is not"
     where = object_text(need)
