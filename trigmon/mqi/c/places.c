@@ -46,19 +46,34 @@ static MQLONG add_address(struct places *places, const char *address) {
     return MQRC_NONE;
 }
 
-/* Adds addresses and names with commas between them. */
-static MQLONG add_list(struct places *places, const char *list) {
+/* Adds one part of a list; ``name`` is the queue manager of a list of hosts. */
+typedef MQLONG add_part(struct places *places, char *part, const char *name);
+
+/* Adds the parts of a list with commas between them, without blanks around; stops at the first that is wrong. An empty list
+   is wrong too. */
+static MQLONG add_each(struct places *places, const char *list, add_part *add, const char *name) {
     char text[LONGEST_LIST];
     MQLONG reason = MQRC_Q_MGR_NAME_ERROR;
     if (strlen(list) >= sizeof text) return reason;
     strcpy(text, list);
     for (char *rest = text, *each; (each = strsep(&rest, ",")) != NULL;) {
         each += strspn(each, " ");
-        if (each[0] == '\0') continue;
-        reason = is_address(each) ? add_address(places, each) : by_name(places, each);
+        size_t length = strlen(each);
+        while (length > 0 && each[length - 1] == ' ') each[--length] = '\0';
+        if (length == 0) continue;
+        reason = add(places, each, name);
         if (reason != MQRC_NONE) break;
     }
     return reason;
+}
+
+static MQLONG add_address_or_name(struct places *places, char *part, const char *name) {
+    (void)name;
+    return is_address(part) ? add_address(places, part) : by_name(places, part);
+}
+
+static MQLONG add_list(struct places *places, const char *list) {
+    return add_each(places, list, add_address_or_name, "");
 }
 
 /* Adds the queue manager of a name: of this machine, else of the client's file, else where a monitor said that it is. */
@@ -104,29 +119,17 @@ static MQLONG add_host(struct places *places, const char *host, const char *port
     return add_address(places, address);
 }
 
-/* Adds the hosts of ``host(port),host(port)``; an address of trigmon's may stand in the place of one. */
-static MQLONG add_hosts(struct places *places, const char *list, const char *name) {
-    char text[LONGEST_LIST];
-    MQLONG reason = MQRC_Q_MGR_NAME_ERROR;
-    if (strlen(list) >= sizeof text) return reason;
-    strcpy(text, list);
-    for (char *rest = text, *each; (each = strsep(&rest, ",")) != NULL;) {
-        each += strspn(each, " ");
-        size_t length = strlen(each);
-        while (length > 0 && each[length - 1] == ' ') each[--length] = '\0';
-        if (length == 0) continue;
-        char *port = is_address(each) ? NULL : strchr(each, '(');
-        if (port != NULL) {
-            *port++ = '\0';
-            port += strspn(port, " ");
-            port[strspn(port, "0123456789")] = '\0';
-            if (port[0] == '\0') return MQRC_Q_MGR_NAME_ERROR;
-        }
-        each[strcspn(each, " ")] = '\0';
-        reason = add_host(places, each, port ? port : "1414", name);
-        if (reason != MQRC_NONE) break;
+/* Adds ``host(port)``, or an address of trigmon's in its place. */
+static MQLONG add_host_and_port(struct places *places, char *part, const char *name) {
+    char *port = is_address(part) ? NULL : strchr(part, '(');
+    if (port != NULL) {
+        *port++ = '\0';
+        port += strspn(port, " ");
+        port[strspn(port, "0123456789")] = '\0';
+        if (port[0] == '\0') return MQRC_Q_MGR_NAME_ERROR;
     }
-    return reason;
+    part[strcspn(part, " ")] = '\0';
+    return add_host(places, part, port ? port : "1414", name);
 }
 
 /* Returns the channel table that the program or its environment names. */
@@ -172,7 +175,7 @@ MQLONG find_places(const char *name, const MQCD *channel, const char *ccdt, stru
     if (reason != MQRC_NONE) return reason;
     places->has_host = hosts[0] != '\0';
     if (places->has_host)
-        reason = add_hosts(places, hosts, meant);
+        reason = add_each(places, hosts, add_host_and_port, meant);
     else
         reason = meant[0] != '\0' ? by_name(places, meant) : by_default(places);
     return reason;
