@@ -133,7 +133,8 @@ MEANINGS = {
     "command_input_q_name": "The queue at which MQ's command messages are read.",
     "q_mgr_identifier": "The queue manager's name and when it was first started, in UTC; the same as long as its"
     " store is.",
-    "command_server_control": "Whether what is put on SYSTEM.ADMIN.COMMAND.QUEUE is performed; MANUAL: it waits there.",
+    "command_server_control": "Whether what is put on SYSTEM.ADMIN.COMMAND.QUEUE is performed; MANUAL: it waits there, "
+    "and what has waited over a restart is refused.",
     "performance_event": "Whether depth and service interval events are put on SYSTEM.ADMIN.PERFM.EVENT, as PCF.",
     "trigmon_event": "Whether trigmon's events are put on SYSTEM.TRIGMON.EVENT, as JSON.",
 }
