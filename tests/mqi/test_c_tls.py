@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import datetime
 import json
 import os
 import re
@@ -283,6 +284,16 @@ def test_without_openssl_3_the_reason_is_2393_and_a_line_says_what_is_missing(se
         said, told = program.communicate(timeout=60)
     assert said == "(2, 2393)\n"
     assert ("TLS needs OpenSSL 3" if kind == "none" else "libssl.so.3 has no TLS_client_method: it is too old") in told
+
+
+def test_where_its_own_certificate_has_expired_a_line_says_so(served, site, mqi):
+    site.client("alice", days=1, now=NOW - datetime.timedelta(days=2))
+    code = "print(mqi.call('MQCONN', b''.ljust(48), ctypes.byref(ctypes.c_int32())))"
+    with run(mqi, code, site.address("alice"), TRIGMON_MQI_TRACE="1") as program:
+        said, told = program.communicate(timeout=60)
+    assert said in ("(2, 2393)\n", "(2, 2059)\n")  # the server's alert may not arrive
+    day = (NOW - datetime.timedelta(days=1)).date()
+    assert f"alice.crt: this client's certificate expired on {day}" in told
 
 
 def writable_memory(pid):

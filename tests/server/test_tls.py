@@ -14,7 +14,7 @@ from tests.waiting import until
 from trigmon.client.transport import open_tcp
 from trigmon.mq.calls import Define, DisplayConnections, Status
 from trigmon.mq.replies import Listing, Values
-from trigmon.tls.accounts import Account
+from trigmon.tls.accounts import Account, fingerprint
 from trigmon.tls.certificates import make_certificate
 from trigmon.tls.contexts import client_context
 from trigmon.wire import codec
@@ -90,12 +90,24 @@ def test_a_foreign_and_an_expired_certificate_end_the_handshake(served, site):
     site.client("alice", by=site.foreign)
     assert "not take this client's certificate" in refusal(site.address("alice"), kinds)
     site.client("alice", days=1, now=NOW - 2 * DAY)
-    assert "not take this client's certificate" in refusal(site.address("alice"), kinds)
+    expired = f"not take this client's certificate: {site.directory / 'alice.crt'} expired on {(NOW - DAY).date()}"
+    assert expired in refusal(site.address("alice"), trigmon.SslInitializationError)
     # A server's certificate is none of a client's.
     site.save(make_certificate(site.authority, "alice", ("localhost",), NOW), "alice")
     assert "not take this client's certificate" in refusal(site.address("alice"), kinds)
     whys = " ".join(event["why"] for event in served.events("a connection went before it began"))
     assert "self-signed" in whys or "unable to get local issuer" in whys
+
+
+def test_the_certificate_of_an_authority_is_none_of_a_user(served, site):
+    pair = site.self_signed("deputy")
+    site.let_in(Account("deputy", certificates=("CN=deputy", fingerprint(pair.der))))
+    served.wait_for_event("the files of TLS were read anew")
+    until(lambda: "CN=deputy is an authority's (CA:TRUE)" in refusal_of_any_kind(site.address("deputy")))
+
+
+def refusal_of_any_kind(address):
+    return refusal(address, trigmon.MQError)
 
 
 def test_a_client_verifies_the_name_and_the_authority_before_it_sends_anything(served, site):

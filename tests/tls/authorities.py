@@ -7,6 +7,11 @@ import socket
 import ssl
 from pathlib import Path
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
 from trigmon.tls import accounts
 from trigmon.tls.accounts import Account
 from trigmon.tls.certificates import Pair, make_authority, make_certificate
@@ -55,6 +60,20 @@ class Site:
     def client(self, name: str, *, by: Pair | None = None, days: int = 10, now: datetime.datetime = NOW) -> None:
         """Makes a client's certificate."""
         self.save(make_certificate(by or self.authority, name, (), now, days), name)
+
+    def self_signed(self, name: str) -> Pair:
+        """Makes a client's certificate with CA:TRUE, as ``openssl req -x509`` does, and has the listener trust it."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
+        builder = builder.not_valid_before(NOW).not_valid_after(NOW + datetime.timedelta(days=10))
+        builder = builder.serial_number(x509.random_serial_number())
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        pair = Pair(builder.sign(key, hashes.SHA256()), key)
+        self.save(pair, name)
+        authority = self.directory / "authority.crt"
+        authority.write_bytes(authority.read_bytes() + (self.directory / f"{name}.crt").read_bytes())
+        return pair
 
     def address(self, name: str = "", *, user: str = "", host: str = "localhost", authority: str = "authority") -> str:
         """Returns the address by which a client comes: with the certificate ``name``, or as ``user`` by password."""

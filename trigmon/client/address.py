@@ -207,7 +207,7 @@ def _by_tls(
         transport = Transport(link, where, hello, timeout_s, patience_s)
     except QMgrNotAvailable as error:
         # In TLS 1.3 a server refuses a certificate behind the handshake: the first read meets its alert.
-        raise tls.refused(error, where) from None
+        raise tls.refused(error, where, parts.certificate) from None
     answers = transport.welcome.q_mgr_name
     if parts.q_mgr_name not in ("", answers):
         transport.close()

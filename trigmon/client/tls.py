@@ -18,6 +18,7 @@ may read, or ``credential``, a name in ``$CREDENTIALS_DIRECTORY`` (systemd's Loa
 from __future__ import annotations
 
 import configparser
+import datetime
 import os
 import socket
 import ssl
@@ -30,6 +31,7 @@ from trigmon import paths
 from trigmon.client.transport import open_tcp, shown
 from trigmon.mq.errors import MQError, QMgrNameError, QMgrNotAvailable, SslInitializationError
 from trigmon.mq.names import is_object_name
+from trigmon.tls.certificate_expiry import expiry
 from trigmon.tls.contexts import TlsFileError, client_context
 
 DEFAULT_PORT = 1415
@@ -115,18 +117,25 @@ def open_tls(address: TlsAddress, timeout_s: float, trusted: str = "") -> socket
         raise QMgrNotAvailable(f"{where}: no handshake of TLS: {error.strerror or error}") from None
 
 
-def refused(error: QMgrNotAvailable, where: str) -> MQError:
+def refused(error: QMgrNotAvailable, where: str, certificate: str = "") -> MQError:
     """Returns the error of a greeting: 2393 where it was TLS that ended it, which no other try would mend.
 
-    A server may close the link before its alert has gone; then nobody can tell that from one that serves nobody.
+    A server may close the link before its alert has gone; then nobody can tell that from one that serves nobody, unless
+    this client's ``certificate`` (a file) has expired.
     """
     cause = error.__context__
+    if not isinstance(cause, ssl.SSLError | EOFError | ConnectionError):
+        return error
+    until = expiry(Path(certificate)) if certificate else None
+    if until is not None and until < datetime.datetime.now(datetime.UTC):
+        return SslInitializationError(
+            f"{where} does not take this client's certificate: {certificate} expired on {until:%Y-%m-%d}; on the "
+            "server trigmon tls user NAME --certificate makes another"
+        )
     if isinstance(cause, ssl.SSLError):
         return SslInitializationError(f"{where} does not take this client's certificate: {cause.reason}")
-    if isinstance(cause, EOFError | ConnectionError):
-        why = "it closed the connection behind the handshake: it does not take this client's certificate"
-        return QMgrNotAvailable(f"{where}: {why}; its log says why")
-    return error
+    why = "it closed the connection behind the handshake: it does not take this client's certificate"
+    return QMgrNotAvailable(f"{where}: {why}; its log says why")
 
 
 def password(address: TlsAddress) -> str:

@@ -95,10 +95,16 @@ class TlsArrivals:
         return None
 
     def _by_certificate(self, clients: Clients, connection: Connection, hello: Hello, certificate: Certificate) -> None:
+        from trigmon.tls.certificates import is_authority
+
         assert connection.tls is not None
         der = connection.tls.getpeercert(binary_form=True) or b""
         account = self.files.accounts.of_certificate(certificate, der)
-        if account is None:
+        if is_authority(der):
+            # Its key can sign a certificate of every user, so it proves none.
+            about = f"the certificate {subject(certificate)} is an authority's (CA:TRUE), which is none of a user"
+            self._refuse(connection, about)
+        elif account is None:
             self._refuse(connection, f"no account has the certificate {subject(certificate)}")
         elif hello.user and hello.user != account.user:
             self._refuse(connection, f"the certificate is {account.user}'s, not {hello.user}'s")

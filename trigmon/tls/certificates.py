@@ -102,6 +102,17 @@ def not_after(certificate: Path) -> datetime.datetime:
         raise TlsFileError(f"{certificate}: {error}") from None
 
 
+def is_authority(der: bytes) -> bool:
+    """Returns whether a certificate may sign others (CA:TRUE), or has extensions that cannot be read."""
+    try:
+        found = x509.load_der_x509_certificate(der).extensions.get_extension_for_class(x509.BasicConstraints)
+    except x509.ExtensionNotFound:
+        return False
+    except (ValueError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
+        return True
+    return found.value.ca
+
+
 def hosts(certificate: Path) -> tuple[str, ...]:
     """Returns the names and addresses of a server's certificate. Raises TlsFileError."""
     try:

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 typedef int password_callback(char *buffer, int size, int writes, void *user);
 
@@ -19,6 +20,10 @@ typedef int password_callback(char *buffer, int size, int writes, void *user);
     X(int, SSL_CTX_load_verify_file, (void *, const char *))                        \
     X(int, SSL_CTX_use_certificate_chain_file, (void *, const char *))              \
     X(int, SSL_CTX_use_PrivateKey_file, (void *, const char *, int))                \
+    X(const void *, SSL_CTX_get0_certificate, (const void *))                       \
+    X(const void *, X509_get0_notAfter, (const void *))                             \
+    X(int, X509_cmp_current_time, (const void *))                                   \
+    X(int, ASN1_TIME_to_tm, (const void *, struct tm *))                            \
     X(void *, SSL_new, (void *))                                                    \
     X(void, SSL_free, (void *))                                                     \
     X(void, SSL_set_bio, (void *, void *, void *))                                  \

@@ -84,6 +84,16 @@ static int no_passphrase(char *buffer, int size, int writes, void *user) {
     return 0;
 }
 
+/* Tells where this client's own certificate has expired: the server's refusal may not arrive, or says nothing of it. */
+static void report_expiry(const struct openssl *ssl, const void *context, const char *path) {
+    const void *until = ssl->X509_get0_notAfter(ssl->SSL_CTX_get0_certificate(context));
+    struct tm day;
+    char why[64];
+    if (ssl->X509_cmp_current_time(until) >= 0 || ssl->ASN1_TIME_to_tm(until, &day) != 1) return;
+    size_t length = strftime(why, sizeof why, "this client's certificate expired on %Y-%m-%d", &day);
+    report(path, (const uint8_t *)why, length);
+}
+
 static MQLONG make_context(struct connection *c, const struct place *place, int by_certificate) {
     struct tls *tls = c->tls;
     const struct openssl *ssl = tls->ssl;
@@ -97,6 +107,7 @@ static MQLONG make_context(struct connection *c, const struct place *place, int 
     if (is_trusted != 1) return refuse(c, place->authority);
     if (!by_certificate || place->certificate[0] == '\0') return MQRC_NONE;
     if (ssl->SSL_CTX_use_certificate_chain_file(tls->context, place->certificate) != 1) return refuse(c, place->certificate);
+    report_expiry(ssl, tls->context, place->certificate);
     if (ssl->SSL_CTX_use_PrivateKey_file(tls->context, place->key, FILETYPE_PEM) != 1) return refuse(c, place->key);
     return MQRC_NONE;
 }
