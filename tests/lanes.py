@@ -93,7 +93,7 @@ USED_BY_FILE = {
     "tests/client/test_peer.py": "process",
     "tests/client/test_public_names.py::test_the_client_needs_neither_a_framework_nor_a_loop": "process",
     "tests/client/test_public_names.py::test_the_package_alone_loads_nothing_of_its_own": "process",
-    "tests/console/rest/test_rest_server.py": "process",
+    "tests/console/rest/test_rest_server": "process",
     "tests/console/web/test_web_access.py::test_without_the_extra": "process",
     "tests/launch/spark/test_archive.py": "process",
     "tests/launch/spark/test_archive_maker.py": "process",
@@ -117,7 +117,7 @@ USED_BY_FILE = {
     "tests/launch/test_kept_as_whom.py": "root",
     "tests/launch/test_on_systemd.py": "systemd",
     "tests/launch/test_users.py": "root",
-    "tests/launch/test_warm_interpreter.py": "process",
+    "tests/launch/test_warm_interpreter": "process",
     "tests/monitor": "process",
     "tests/monitor/test_ledger.py": "nothing",
     "tests/monitor/test_lost_servers.py": "nothing",
@@ -193,7 +193,7 @@ USED_BY_FILE = {
 REPRESENTATIVES = {
     "socket": {
         "tests/server/test_dialogue.py": "calls and answers, waits, calls sent ahead, a lost connection",
-        "tests/client/test_client_queue.py": "what a program does with a queue",
+        "tests/client/test_client_queue": "what a program does with a queue",
         "tests/client/test_client_connection.py": "how a program connects, commits, backs out and leaves",
         "tests/cli/test_messages.py::test_text_is_put_and_got": "the command line puts and gets",
         "tests/cli/test_objects.py::test_a_queue_is_defined": "the command line defines, shows, alters and deletes",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Trigmon, run_cli
 from trigmon.cli.objects import rows
 
 DUMPS = Path(__file__).parents[1] / "mqsc" / "dumps"
@@ -153,3 +154,36 @@ def test_the_end_of_a_terminals_input_ends_it(shared_daemon):
     terminal.type("\x04")
     terminal.wait_for("No MQSC commands read.")
     assert terminal.end() == 0
+
+
+def test_what_is_exported_loads_into_another_queue_manager(trigmon: Trigmon, daemon, tmp_path: Path):
+    trigmon("queue", "define", "OB.EXPORT", "DESCR=it's on", "TRIGGER", "TRIGTYPE=every")
+    trigmon("process", "define", "OB.EXPORT", "spark_master=local[2]", "spark_conf=a=1")
+    exported = trigmon("export", "--yaml")
+    (tmp_path / "all.yaml").write_text(exported.stdout)
+    other = daemon("QM2")
+    assert other.trigmon("apply", str(tmp_path / "all.yaml")).returncode == 0
+    same = other.trigmon("export", "--yaml").stdout
+    assert same.partition("\n")[2] == exported.stdout.partition("\n")[2]
+    script = trigmon("export", "--mqsc").stdout
+    loaded = other.trigmon("mqsc", input=script)
+    assert (loaded.returncode, loaded.stdout.splitlines()[-1]) == (0, "All valid MQSC commands were processed.")
+
+
+def test_export_asks_for_its_form_and_takes_one():
+    assert run_cli("export").exit_code == 2
+    both = run_cli("export", "--mqsc", "--yaml")
+    assert (both.exit_code, both.stdout) == (2, "")
+    assert "--mqsc and --yaml exclude each other" in both.stderr
+
+
+def test_mqsc_reads_a_file_or_standard_input_and_keeps_mqs_exit_codes(trigmon: Trigmon, tmp_path: Path):
+    file = tmp_path / "a.mqsc"
+    file.write_text("DEFINE QLOCAL(OB.MQSC) +\n  TRIGGER\n")
+    assert "AMQ8006I" in trigmon("mqsc", str(file)).stdout
+    failed = trigmon("mqsc", input="DEFINE QLOCAL(OB.MQSC)\nEND\n")
+    assert failed.exit_code == 10
+    assert "AMQ8150E" in failed.stdout
+    nobody = run_cli("mqsc", "--qmgr", "NOBODY", input="PING QMGR\n")
+    assert nobody.exit_code == 20
+    assert "AMQ8146E" in nobody.stderr

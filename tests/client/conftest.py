@@ -16,6 +16,11 @@ WELCOME = codec.encode_welcome(codec.Welcome(protocol=codec.PROTOCOL_VERSION, q_
 _numbers = itertools.count(1)
 
 
+def depth(queue):
+    """Returns the number of messages on an open queue."""
+    return queue.inquire("current_q_depth")["current_q_depth"]
+
+
 @pytest.fixture
 def q_name(qm):
     """The name of a queue of the test's own."""

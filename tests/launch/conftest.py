@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.keeper_machine import KeeperMachine
+from tests.launch.warm_interpreters import Warm
 from trigmon.launch.launch_plan import Order
 from trigmon.mq.attributes import Process
 from trigmon.mq.descriptors import TriggerMessage
@@ -64,3 +65,26 @@ def open_machine():
     yield made
     made.end()
     shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    for file in Path("/proc/self/fd").iterdir():  # what pytest's own parent left open would be open in programs too
+        if int(file.name) > 2 and file.exists():
+            os.set_inheritable(int(file.name), False)
+    machine = KeeperMachine(tmp_path_factory.mktemp("machine"))
+    yield Warm(machine)
+    machine.end()
+
+
+@pytest.fixture
+def warm(kept):
+    """One keeper for all tests that leave it alone."""
+    kept.forget()
+    return kept
+
+
+@pytest.fixture
+def own(machine):
+    """One of the test's own, to be killed."""
+    return Warm(machine)

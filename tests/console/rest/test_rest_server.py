@@ -1,103 +1,21 @@
-"""``trigmon rest`` as a process by HTTPS, with accounts of the TLS listener and a monitor that starts programs."""
+"""Messages by ``trigmon rest``, and who gets in: passwords, tokens, and connections that prove nobody."""
 
 from __future__ import annotations
 
-import base64
-import http.client
 import json
-import signal
 import socket
-import ssl
-import subprocess
-import sys
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
+from tests.console.rest.conftest import CSRF, TEXT, Rest, queue
 from tests.daemons import define
 from tests.tls.authorities import Site
 from tests.waiting import until
 from trigmon.console.web.web_connections import MOST_STRANGERS
-from trigmon.mq.calls import DisplayConnections, SetAuthority
+from trigmon.mq.calls import DisplayConnections
 from trigmon.mq.replies import Listing
 from trigmon.mq.rfh2 import without_typed_properties
-from trigmon.mq.rights import SELF, record_name
-from trigmon.tls.accounts import Account
-from trigmon.tls.passwords import hashed
-
-CSRF = {"ibm-mq-rest-csrf-token": ""}
-TEXT = CSRF | {"Content-Type": "text/plain;charset=utf-8"}
-
-
-class Rest:
-    """The running interface; ``ask`` returns status, headers and body."""
-
-    def __init__(self, site: Site, env: dict[str, str], *options: str) -> None:
-        to = f"tls://localhost:{site.port}/QM1?authority={site.directory / 'authority.crt'}"
-        argv = [sys.executable, "-m", "trigmon", "--output", "json", "--qmgr", to, "rest", *options]
-        self.process = subprocess.Popen(argv, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
-        self.port = urlsplit(json.loads(line)["url"]).port
-        self.context = ssl.create_default_context(cafile=site.directory / "authority.crt")
-
-    def ask(self, method: str, path: str, body: str | bytes | None = None, *, user: str = "alice", **headers: str):
-        secret = base64.b64encode(f"{user}:secret of {user}".encode()).decode()
-        proof = {"Authorization": f"Basic {secret}"} if user else {}
-        link = http.client.HTTPSConnection("localhost", self.port, context=self.context, timeout=60)
-        sent = proof | headers
-        data = body.encode() if isinstance(body, str) else body
-        link.request(method, f"/ibmmq/rest{path}", data, sent)
-        answer = link.getresponse()
-        found = answer.status, answer.headers, answer.read().decode()
-        link.close()
-        return found
-
-    def end(self) -> str:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.communicate(timeout=60)[1]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Site:
-    made = Site(tmp_path_factory.mktemp("tls"))
-    made.let_in(*(Account(user=name, password=hashed(f"secret of {name}")) for name in ("alice", "bob")))
-    return made
-
-
-@pytest.fixture(scope="module")
-def one(site: Site, tmp_path_factory):
-    """Yields a queue manager with a monitor and a TLS listener."""
-    from tests.daemons import queue_managers
-
-    with queue_managers(lambda: tmp_path_factory.mktemp("qm")) as make:
-        made = make(settings=site.settings, with_monitor=True)
-        with made.connect() as qm:
-            for name in ("R.ONE", "R.TWO", "R.TOKEN", "R.ALICE", "R/%.ODD"):
-                define(qm, name)
-            for profile, rights in (("**", ["put", "get", "browse"]), ("R.SHOWN.**", ["dsp", "inq"])):
-                qm.call(SetAuthority(name=str(record_name("queue", profile, "user", "alice")), add=rights))
-        yield made
-
-
-@pytest.fixture(scope="module")
-def rest(one, site: Site):
-    made = Rest(
-        site,
-        one.env,
-        *("--listen", "127.0.0.1:0", "--certificate", str(site.directory / "server.crt")),
-        *("--key", str(site.directory / "server.key")),
-    )
-    try:
-        yield made
-        assert made.end() == ""
-    finally:
-        made.process.kill()
-
-
-def queue(name: str, version: int = 2, what: str = "message") -> str:
-    return f"/v{version}/messaging/qmgr/QM1/queue/{name}/{what}"
 
 
 def test_a_message_is_put_browsed_listed_and_taken_with_its_headers(rest: Rest, one):
@@ -286,147 +204,6 @@ def test_other_refusals_have_their_statuses_and_reasons(rest: Rest, one):
         assert reason(rest.ask(method, queue("R.BYTES"), **CSRF)) == (501, 0)
     with one.connect() as qm, qm.open("R.BYTES", "browse") as opened:
         assert opened.get(browse_first=True).backout_count == 0
-
-
-def test_an_mqsc_command_is_run_with_the_rights_of_its_user(rest: Rest, one):
-    def run(command: str, user: str = "alice"):
-        body = json.dumps({"type": "runCommand", "parameters": {"command": command}})
-        headers = CSRF | {"Content-Type": "application/json"}
-        status, _, text = rest.ask("POST", "/v2/admin/action/qmgr/QM1/mqsc", body, user=user, **headers)
-        assert status == 200
-        return json.loads(text)
-
-    with one.connect() as qm:
-        define(qm, "R.SHOWN.A", max_q_depth=7)
-        define(qm, "R.SHOWN.B")
-    assert run("DISPLAY QLOCAL(R.SHOWN.A) MAXDEPTH") == {
-        "commandResponse": [
-            {
-                "completionCode": 0,
-                "reasonCode": 0,
-                "text": [
-                    "AMQ8409I: Display Queue details.",
-                    "   QUEUE(R.SHOWN.A)                        TYPE(QLOCAL)",
-                    "   MAXDEPTH(7)",
-                ],
-            }
-        ],
-        "overallCompletionCode": 0,
-        "overallReasonCode": 0,
-    }
-    refused = run("DELETE QLOCAL(R.SHOWN.A)")
-    assert (refused["overallCompletionCode"], refused["overallReasonCode"]) == (2, 3008)
-    assert refused["commandResponse"][0]["text"][0] == "AMQ8135E: Not authorized."
-    assert run("DEFN QL(X)")["commandResponse"][0]["text"][0].startswith("AMQ8405I")
-    assert rest.ask("GET", "/v2/admin/action/qmgr/QM1/mqsc")[0] == 405
-
-
-def json_command(rest: Rest, verb: str, noun: str, name: str | None = None, *, version: int = 2, **asked: object):
-    """Returns overall completion and reason code and the responses of a command as JSON."""
-    said = {"type": "runCommandJSON", "command": verb, "qualifier": noun} | ({"name": name} if name else {}) | asked
-    headers = CSRF | {"Content-Type": "application/json"}
-    status, _, text = rest.ask("POST", f"/v{version}/admin/action/qmgr/QM1/mqsc", json.dumps(said), **headers)
-    assert status == 200, text
-    found = json.loads(text)
-    return found["overallCompletionCode"], found["overallReasonCode"], found["commandResponse"]
-
-
-@pytest.fixture
-def administrator(one):
-    """Gives alice every right to objects for a test."""
-    profiles = [("qmgr", SELF), *((kind, "**") for kind in ("queue", "process", "namelist"))]
-    names = [str(record_name(kind, profile, "user", "alice")) for kind, profile in profiles]
-    with one.connect() as qm:
-        for each in names:
-            qm.call(SetAuthority(name=each, add=["alladm"]))
-        yield
-        for each in names:
-            qm.call(SetAuthority(name=each, remove=["alladm"]))
-
-
-@pytest.mark.usefixtures("administrator")
-def test_objects_are_defined_displayed_altered_and_deleted_by_json(rest: Rest):
-    parameters = {"replace": "yes", "maxdepth": 7, "descr": "it's; one", "trigger": "yes", "trigtype": "depth"}
-    made = json_command(rest, "define", "qlocal", "J.Local", parameters=parameters)
-    assert made == (
-        0,
-        0,
-        [{"completionCode": 0, "reasonCode": 0, "message": ["AMQ8006I: trigmon queue created."]}],
-    )
-    shown = ["maxdepth", "descr", "trigger", "trigtype", "curdepth", "initq"]
-    assert json_command(rest, "DISPLAY", "QLOCAL", "J.Local", responseParameters=shown)[2] == [
-        {
-            "completionCode": 0,
-            "reasonCode": 0,
-            "parameters": {
-                "queue": "J.Local",
-                "type": "QLOCAL",
-                "curdepth": 0,
-                "descr": "it's; one",
-                "initq": "",
-                "maxdepth": 7,
-                "trigger": "YES",
-                "trigtype": "DEPTH",
-            },
-        }
-    ]
-    for noun, name, parameters in (
-        ("qalias", "J.ALIAS", {"target": "J.Local"}),
-        ("qremote", "J.REMOTE", {"rname": "FAR", "rqmname": "QM2"}),
-        ("qmodel", "J.MODEL", {"deftype": "permdyn"}),
-        ("process", "J.PROCESS", {"applicid": "/bin/true 'a b'"}),
-        ("namelist", "J.NAMES", {"names": ["J.Local", "J.ALIAS"]}),
-    ):
-        assert json_command(rest, "define", noun, name, parameters=parameters)[:2] == (0, 0)
-        (found,) = json_command(rest, "display", noun, name, version=3, responseParameters=["all"])[2]
-        wanted = {key: value.upper() if key == "deftype" else value for key, value in parameters.items()}
-        assert found["parameters"].items() >= wanted.items()
-        assert json_command(rest, "alter", noun, name, parameters={"descr": "again"})[:2] == (0, 0)
-        assert json_command(rest, "delete", noun, name)[:2] == (0, 0)
-    names = [each["parameters"]["queue"] for each in json_command(rest, "display", "queue", "J.*")[2]]
-    assert names == ["J.Local"]
-    assert json_command(rest, "alter", "qmgr", parameters={"descr": "by JSON"})[:2] == (0, 0)
-    (found,) = json_command(rest, "display", "qmgr", responseParameters=["descr", "ccsid"])[2]
-    assert found["parameters"] == {"qmname": "QM1", "ccsid": 1208, "descr": "by JSON"}
-
-
-@pytest.mark.usefixtures("administrator")
-def test_messages_are_counted_and_cleared_by_json(rest: Rest):
-    json_command(rest, "define", "qlocal", "R.CLEARED")
-    rest.ask("POST", queue("R.CLEARED"), "x", **TEXT)
-    (found,) = json_command(rest, "display", "qstatus", "R.CLEARED", responseParameters=["CURDEPTH"])[2]
-    assert found["parameters"]["curdepth"] == 1
-    chosen = json_command(rest, "display", "qlocal", "R.*", parameters={"where": "curdepth gt 0"})[2]
-    assert "R.CLEARED" in [each["parameters"]["queue"] for each in chosen]
-    assert json_command(rest, "clear", "qlocal", "R.CLEARED")[2][0]["message"] == ["AMQ8022I: trigmon queue cleared."]
-    (found,) = json_command(rest, "display", "qlocal", "R.CLEARED", responseParameters=["CURDEPTH"])[2]
-    assert found["parameters"]["curdepth"] == 0
-
-
-def test_a_json_command_that_fails_has_its_reason_beside_the_overall_one(rest: Rest):
-    def failed(*asked: object, **more: object) -> tuple[int, str]:
-        overall, reason, (one_response,) = json_command(rest, *asked, **more)
-        assert (overall, reason, one_response["completionCode"]) == (2, 3008, 2)
-        return one_response["reasonCode"], one_response["message"][0][:8]
-
-    assert failed("display", "qlocal", "R.SHOWN.NONE") == (2085, "AMQ8147E")
-    assert failed("delete", "qlocal", "R.ONE") == (2035, "AMQ8135E")
-    assert failed("define", "qlocal", "R.NEW", parameters={"maxdepht": 1})[1] == "AMQ8405I"
-    assert failed("define", "qlocal", "R.NEW", parameters={"maxdepth": -1})[1] == "AMQ8412E"
-    assert failed("define", "qlocal", "R.NEW", parameters={"descr": "\ud800"})[1] == "AMQ8405I"
-    assert failed("define", "qlocal")[1] == "AMQ8405I"
-    body = '{"type": "runCommandJSON", "command": "display", "qualifier": "qmgr"}'
-    headers = CSRF | {"Content-Type": "application/json"}
-    assert rest.ask("POST", "/v1/admin/action/qmgr/QM1/mqsc", body, **headers)[0] == 400
-    assert rest.ask("POST", "/v2/admin/action/qmgr/QM1/mqsc", " " * (65 << 10), **headers)[0] == 413
-
-
-def test_a_line_end_of_another_kind_begins_no_second_command(rest: Rest):
-    text = json.dumps({"type": "runCommand", "parameters": {"command": "PING QMGR\u2028PING QMGR"}})
-    headers = CSRF | {"Content-Type": "application/json"}
-    found = json.loads(rest.ask("POST", "/v2/admin/action/qmgr/QM1/mqsc", text, **headers)[2])
-    assert found["overallReasonCode"] == 3008
-    assert len(found["commandResponse"]) == 1
 
 
 def test_a_put_by_rest_starts_the_program_of_a_first_queue(rest: Rest, one, tmp_path: Path):
