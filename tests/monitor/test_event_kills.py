@@ -13,8 +13,9 @@ from collections import Counter
 import pytest
 
 from tests.daemons import define
+from tests.ledger import recorded_runs
 from tests.waiting import until
-from trigmon.mq.calls import Alter, Display, Pauses, Resume, Runs, Statistics
+from trigmon.mq.calls import Alter, Display, Pauses, Resume, Statistics
 from trigmon.mq.errors import CommandFailed, MQError, NoMsgAvailable
 from trigmon.mq.event_kinds import EVENT_QUEUE
 from trigmon.mq.run import OPEN, Ending, read_run
@@ -92,24 +93,16 @@ class FailingMachine:
             until(lambda: self.count_ended(qm) > before)
 
     def count_ended(self, qm):
-        return sum(read_run(run).is_ended for run in self.runs(qm))
-
-    def runs(self, qm):
-        found, before, more = [], "", True
-        while more:
-            reply = qm.call(Runs(where={}, before=before))
-            found += reply.rows
-            before, more = found[-1]["run_id"] if found else "", reply.more
-        return found
+        return sum(read_run(run).is_ended for run in recorded_runs(qm))
 
     def is_quiet(self, qm):
-        return not any(run["state"] in OPEN and run["state"] != "held" for run in self.runs(qm))
+        return not any(run["state"] in OPEN and run["state"] != "held" for run in recorded_runs(qm))
 
     def judge(self):
         with self.daemon.connect() as qm:
             until(lambda: self.is_quiet(qm))
             self.look(qm)
-            runs, told = self.runs(qm), Counter()
+            runs, told = recorded_runs(qm), Counter()
             with qm.open(EVENT_QUEUE, "input_shared") as queue, contextlib.suppress(NoMsgAvailable):
                 while True:
                     for message in queue.get_many(200):
@@ -139,7 +132,7 @@ def test_what_the_ledger_says_is_reported_and_at_most_twice_however_often_it_is_
         with machine.daemon.connect() as qm:
             until(lambda: qm.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["open_input_count"])
             qm.put("ONE", b"x")
-            until(lambda: any(run["end_ms"] for run in machine.runs(qm)))
+            until(lambda: any(run["end_ms"] for run in recorded_runs(qm)))
         machine.kill_again_and_again(kills, seed=kills)
         machine.load(time.monotonic() + 1)
     finally:

@@ -13,11 +13,12 @@ from collections import Counter
 import pytest
 
 from tests.daemons import define
+from tests.ledger import recorded_runs
 from tests.monitor.killing import Proxy, frames, lines
 from tests.waiting import until
 from trigmon.keeper import protocol
 from trigmon.launch.keeper_client import Keepers
-from trigmon.mq.calls import Display, Runs
+from trigmon.mq.calls import Display
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 WAIT_S = 600.0
@@ -73,12 +74,7 @@ class MonitoredMachine:
         return self.qm.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["open_input_count"] > 1
 
     def runs(self, **where):
-        found, before, more = [], "", True
-        while more:
-            reply = self.qm.call(Runs(where=where, before=before))
-            found += reply.rows
-            before, more = found[-1]["run_id"] if found else "", reply.more
-        return found
+        return recorded_runs(self.qm, **where)
 
     def is_done(self, triggers):
         return len(self.runs()) >= triggers and not any(self.runs(state=state) for state in OPEN)

@@ -15,6 +15,7 @@ import pytest
 
 import trigmon
 from tests.daemons import Daemon, define
+from tests.ledger import recorded_runs
 from tests.members import members, sees, share
 from tests.waiting import until
 from tests.watches.arriving_files import ArrivingFiles
@@ -37,15 +38,6 @@ def assert_each_second_once(moments: list[int], first_ms: int, last_ms: int) -> 
     doubled = {moment: count for moment, count in Counter(moments).items() if count > 1}
     left_out = {*range(first_ms, last_ms + 1, 1000)} - {*moments}
     assert (doubled, sorted(left_out)) == ({}, [])
-
-
-def runs_of(qm: Any, schedule: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    while True:
-        listing = qm.call(Runs(where={"schedule": schedule}, before=found[-1]["run_id"] if found else ""))
-        found += listing.rows
-        if not listing.more:
-            return found
 
 
 @pytest.mark.parametrize("kills", COUNTS)
@@ -81,7 +73,7 @@ def assert_all_moments_have_one_run(one: Daemon) -> None:
             last_ms = schedule_of(qm, name)["last_start_ms"]
             until(lambda: not any(qm.call(Runs(where={"state": state}, limit=1)).rows for state in OPEN))
             until(lambda: qm.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["current_q_depth"] == 0)
-            runs = runs_of(qm, name)
+            runs = recorded_runs(qm, schedule=name)
             moments = [run["moment_ms"] for run in runs if run["attempt"] == 1]
             assert_each_second_once(moments, min(moments), last_ms)
             assert {run["occasion"] for run in runs} == {"S"}
