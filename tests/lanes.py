@@ -202,7 +202,7 @@ REPRESENTATIVES = {
         "tests/qmgr/test_stores_agree.py": "the same calls get the same answers and leave the same state",
         "tests/qmgr/test_group_scripts.py::test_a_group_on_postgresql": "a group there is as one in memory",
         "tests/rules/test_launching.py::test_a_run_follows_its_program": "runs are written, and what they serve",
-        "tests/rules/test_launching.py::test_runs_that_remove_nothing": "why runs failed is kept",
+        "tests/rules/test_breaker.py::test_runs_that_remove_nothing": "why runs failed is kept",
         "tests/rules/test_pausing.py::test_a_pause_goes_with_its_object": "pauses are kept, and go",
         "tests/rules/test_pausing.py::test_a_run_that_has_ended_is_forgotten": "runs are forgotten",
         "tests/rules/test_launching_stories.py": "stories of runs go alike",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.test_launching import INITQ, Ledger
+from tests.rules.launching_ledger import INITQ, Ledger
 from trigmon.mq.calls import CancelRun, ChangeRun, GetMany, NewRuns, Pause, Put, Statistics
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.reasons import Reason

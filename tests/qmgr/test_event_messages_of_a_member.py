@@ -3,7 +3,7 @@
 import json
 
 from tests.in_process import InProcess
-from tests.rules.test_launching import TRIGGER
+from tests.rules.launching_ledger import TRIGGER
 from trigmon.mq.calls import Alter, Caps, ChangeRun, Define, Delete, Get, Open, Put, RecordRun, Statistics, Status
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.event_kinds import EVENT_QUEUE

@@ -1,6 +1,6 @@
 """What a queue manager says needs attention, for tests that drive it by calls."""
 
-from tests.rules.test_launching import INITQ
+from tests.rules.launching_ledger import INITQ
 from trigmon.mq.calls import Close, Get, Status
 from trigmon.mq.enums import OpenOption
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules import test_idle_runs, test_schedule_starts
 from tests.rules.findings import MONITOR, found, items, take_trigger_messages
-from tests.rules.test_launching import INITQ, Ledger
+from tests.rules.launching_ledger import INITQ, Ledger
 from tests.worlds import STORES
 from trigmon.mq.calls import (
     Alter,

@@ -1,95 +1,21 @@
-"""Event messages: what is told, once, where it is decided; and the queue events as MQ has them."""
-
-import json
+"""Event messages: what is told, once, where it is decided."""
 
 import pytest
 
-from tests.rules.test_launching import INITQ, Ledger
-from trigmon.mq.calls import Alter, Backout, Close, Commit, Delete, Get, Move, Pause, Put, ResetQueueStatistics, Resume
+from tests.rules.launching_ledger import INITQ, SYNCPOINT
+from tests.rules.told_events import Told
+from trigmon.mq.calls import Backout, Close, Commit, Delete, Get, Pause, Put, Resume
 from trigmon.mq.descriptors import FORMAT_DEAD_LETTER, DeadLetterHeader, MessageDescriptor, pack_dlh
 from trigmon.mq.enums import Feedback, OpenOption
-from trigmon.mq.event_kinds import COMMON, EVENT_QUEUE, EVENTS, FORMAT_EVENT, LONGEST_TEXT, PERFORMANCE_EVENT_QUEUE
+from trigmon.mq.event_kinds import EVENT_QUEUE, EVENTS, LONGEST_TEXT
 from trigmon.mq.reasons import Reason
-from trigmon.pcf.performance_event import (
-    BASE_OBJECT_NAME,
-    HIGH_Q_DEPTH,
-    MSG_DEQ_COUNT,
-    MSG_ENQ_COUNT,
-    TIME_SINCE_RESET,
-)
-from trigmon.pcf.structures import unpack_message
 from trigmon.qmgr import event_messages
 from trigmon.rules.event_messages import event_put
 from trigmon.rules.event_messages.decided_events import happened_by
 from trigmon.rules.model.changes import SetAside
 from trigmon.rules.model.decision import Decision
-from trigmon.rules.model.events import EventMessageDropped, MessageDropped, MomentNotStarted, PoisonMoved
+from trigmon.rules.model.events import MessageDropped, MomentNotStarted, PoisonMoved
 from trigmon.rules.model.stored_messages import StoredMessage
-
-SYNCPOINT = 2
-
-
-class Told(Ledger):
-    """A queue manager whose events are on, and what it told."""
-
-    def __init__(self, kind, directory, **switches):
-        self.dropped_events = []
-        super().__init__(kind, directory)
-        tell = self.telling.tell
-
-        def noted(event):
-            if isinstance(event, EventMessageDropped):
-                self.dropped_events.append((event.event, event.why))
-            tell(event)
-
-        self.telling.tell = noted
-        self.alter("QMGR", "", **(switches or {"trigmon_event": "enabled"}))
-
-    def alter(self, kind, name, **attributes):
-        self.did(Alter(object_type=kind, name=name, attributes=attributes), "operator")
-
-    def taken(self, q_name=EVENT_QUEUE):
-        """The messages of an event queue, which is empty then."""
-        handle, found = self.open(q_name, OpenOption.INPUT_SHARED, as_="reader"), []
-        while not isinstance(reply := self.do(Get(handle=handle), "reader"), type(None)) and not hasattr(
-            reply, "about"
-        ):
-            found.append(reply)
-        self.did(Close(handle=handle), "reader")
-        return found
-
-    def events(self):
-        """The events told since the last look; each has the fields that its row of the table names."""
-        told = [json.loads(message.data) for message in self.taken()]
-        for event in told:
-            assert set(event) == {*COMMON, *EVENTS[event["event"]].fields}, event
-        return told
-
-    def names(self):
-        return [event["event"] for event in self.events()]
-
-    def pcf(self):
-        return [unpack_message(message.data) for message in self.taken(PERFORMANCE_EVENT_QUEUE)]
-
-    def get(self, q_name, count=1):
-        handle = self.open(q_name, OpenOption.INPUT_SHARED, as_="getter")
-        for _ in range(count):
-            self.did(Get(handle=handle), "getter")
-        self.did(Close(handle=handle), "getter")
-
-    def look(self, seconds=5):
-        self.clock.advance(1000 * seconds)
-        self.qm.housekeeping.report_changes()
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def told(request, tmp_path):
-    made = Told(request.param, tmp_path)
-    yield made
-    made.end()
-
-
-# -- runs and queues ------------------------------------------------------------------------------------------
 
 
 def test_events_are_off_by_default_and_off_again(tmp_path):
@@ -158,9 +84,6 @@ def test_a_pause_of_an_operator_is_reported_with_its_reason(told):
         *("starting_paused", "process", "P", "release day"),
     )
     assert (resumed["event"], resumed["name"]) == ("starting_resumed", "P")
-
-
-# -- messages -------------------------------------------------------------------------------------------------
 
 
 def backed_out(told, q_name):
@@ -259,9 +182,6 @@ def test_no_event_is_about_an_event_queue(told):
     assert told.queue_depth("D") <= 1
 
 
-# -- the disk, monitors, members -----------------------------------------------------------------------------
-
-
 def test_a_monitor_that_is_gone_and_back_is_reported_after_two_looks(told):
     handle = told.open(INITQ, OpenOption.INPUT_SHARED, as_="monitor")
     told.look()
@@ -298,165 +218,6 @@ def test_a_member_that_died_is_reported(told):
     told.look()
     (event,) = [each for each in told.events() if each["event"] == "member_lost"]
     assert (event["member"], event["group"]) == ("QM2", "QSG1")
-
-
-# -- depth ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def deep(tmp_path):
-    """A queue of ten messages at most, with MQ's events and ours."""
-    made = Told("memory", tmp_path, trigmon_event="enabled", performance_event="enabled")
-    made.define("DEEP", max_q_depth=10, q_depth_high_event="enabled")
-    yield made
-    made.end()
-
-
-def put(told, count=1):
-    return [told.do(Put(q_name="DEEP", data=b"x")) for _ in range(count)]
-
-
-def test_the_limit_of_an_event_is_the_depth_at_which_it_comes(deep):
-    deep.define("SMALL", max_q_depth=3, q_depth_high_event="enabled", q_depth_high_limit=80, q_depth_low_limit=50)
-    for _ in range(3):
-        deep.do(Put(q_name="SMALL", data=b"x"))
-    deep.get("SMALL", 2)
-    assert [(each["event"], each["depth"], each["limit"]) for each in deep.events()] == [
-        ("queue_depth_high", 3, 3),
-        ("queue_depth_low", 1, 1),
-    ]
-
-
-def test_high_is_reported_at_its_limit_once_and_enables_low_which_enables_it_again(deep):
-    put(deep, 7)
-    assert deep.events() == []
-    put(deep)
-    (high,) = deep.events()
-    assert (high["event"], high["depth"], high["limit"], high["max_depth"]) == ("queue_depth_high", 8, 8, 10)
-    put(deep)
-    deep.get("DEEP", 6)
-    assert deep.events() == []
-    deep.get("DEEP")
-    (low,) = deep.events()
-    assert (low["event"], low["depth"], low["limit"]) == ("queue_depth_low", 2, 2)
-    deep.get("DEEP", 2)
-    put(deep, 8)
-    assert deep.names() == ["queue_depth_high"]
-
-
-def test_full_is_reported_once_until_low_or_high_enables_it_again(deep):
-    replies = put(deep, 12)
-    assert [reply.reason for reply in replies[10:]] == [Reason.Q_FULL] * 2
-    assert deep.names() == ["queue_depth_high", "queue_full"]
-    deep.get("DEEP", 8)
-    assert deep.names() == ["queue_depth_low"]
-    put(deep, 9)
-    assert deep.names() == ["queue_depth_high", "queue_full"]
-
-
-def test_a_put_in_a_unit_of_work_counts_at_once(deep):
-    for _ in range(8):
-        deep.did(Put(q_name="DEEP", data=b"x", options=SYNCPOINT, unit=1))
-    assert deep.names() == ["queue_depth_high"]
-    deep.did(Put(q_name="DEEP", data=b"x", options=SYNCPOINT, unit=1))
-    deep.did(Put(q_name="DEEP", data=b"x", options=SYNCPOINT, unit=1))
-    refused = deep.do(Put(q_name="DEEP", data=b"x", options=SYNCPOINT, unit=1))
-    assert refused.reason == Reason.Q_FULL
-    assert deep.names() == ["queue_full"]
-    deep.did(Commit(unit=1))
-    assert deep.queue_depth("DEEP") == 10
-
-
-def test_mqs_event_is_pcf_with_what_went_through_the_queue_since_the_last(deep):
-    deep.clock.advance(1500)
-    put(deep, 8)
-    deep.clock.advance(7000)
-    deep.get("DEEP", 6)
-    high, low = deep.pcf()
-    assert (high.reason, low.reason) == (Reason.Q_DEPTH_HIGH, Reason.Q_DEPTH_LOW)
-    values = dict(high.parameters)
-    assert values[BASE_OBJECT_NAME].strip() == "DEEP"
-    assert [values[s] for s in (TIME_SINCE_RESET, HIGH_Q_DEPTH, MSG_ENQ_COUNT, MSG_DEQ_COUNT)] == [0, 8, 8, 0]
-    values = dict(low.parameters)
-    assert [values[s] for s in (TIME_SINCE_RESET, HIGH_Q_DEPTH, MSG_ENQ_COUNT, MSG_DEQ_COUNT)] == [7, 8, 0, 6]
-
-
-def test_reset_qstats_counts_an_events_figures_anew_and_the_service_timer_goes_on(deep):
-    deep.alter("QLOCAL", "DEEP", q_service_interval=5000, q_service_interval_event="high")
-    put(deep, 6)
-    deep.get("DEEP", 3)
-    deep.clock.advance(4000)
-    deep.did(ResetQueueStatistics(q_name="DE*"), "operator")
-    deep.clock.advance(2000)
-    put(deep)
-    (high,) = deep.pcf()
-    assert high.reason == Reason.Q_SERVICE_INTERVAL_HIGH  # 6 s after the get
-    values = dict(high.parameters)
-    assert [values[s] for s in (TIME_SINCE_RESET, HIGH_Q_DEPTH, MSG_ENQ_COUNT, MSG_DEQ_COUNT)] == [2, 4, 1, 0]
-
-
-def test_a_low_limit_above_the_high_one_is_taken_as_in_mq_and_each_event_enables_the_other(deep):
-    deep.alter("QLOCAL", "DEEP", q_depth_high_limit=20, q_depth_low_limit=80)
-    put(deep, 3)
-    assert deep.names() == ["queue_depth_high"]
-    deep.get("DEEP", 2)
-    assert deep.names() == ["queue_depth_low"]
-    put(deep)
-    assert deep.names() == ["queue_depth_high"]
-
-
-def test_mqs_event_message_says_who_put_it_and_what_it_is(deep):
-    put(deep, 8)
-    (message,) = deep.taken(PERFORMANCE_EVENT_QUEUE)
-    descriptor = message.descriptor
-    assert (descriptor.format, descriptor.put_appl_name, descriptor.msg_type) == (FORMAT_EVENT, "QM1", 8)
-
-
-def test_perfmev_alone_tells_mqs_events_and_none_of_ours(deep):
-    deep.alter("QMGR", "", trigmon_event="disabled")
-    put(deep, 8)
-    deep.exit(deep.come()[0], 1)
-    assert deep.taken() == []
-    assert [message.reason for message in deep.pcf()] == [Reason.Q_DEPTH_HIGH]
-
-
-def test_a_message_moved_away_counts_as_got_and_where_it_goes_as_put(deep):
-    deep.define("OTHER", max_q_depth=10, q_depth_high_limit=50, q_depth_high_event="enabled")
-    put(deep, 8)
-    deep.events()
-    deep.did(Move(q_name="DEEP", to_q_name="OTHER"), "operator")
-    assert sorted(deep.names()) == ["queue_depth_high", "queue_depth_low"]
-
-
-# -- service interval ------------------------------------------------------------------------------------------
-
-
-def test_service_interval_events_come_in_turn_as_gets_are_late_and_in_time_again(deep):
-    deep.alter(
-        "QLOCAL", "DEEP", q_depth_high_event="disabled", q_service_interval=1000, q_service_interval_event="high"
-    )
-    put(deep)
-    deep.clock.advance(1000)
-    put(deep)  # in time so far: the timer goes on since the first put
-    assert deep.events() == []
-    deep.clock.advance(1)
-    put(deep)
-    (high,) = deep.events()
-    assert (high["event"], high["service_interval_ms"]) == ("service_interval_high", 1000)
-    deep.get("DEEP")  # late as well, but high is disabled now; the timer begins anew
-    deep.clock.advance(999)
-    deep.get("DEEP")
-    assert deep.names() == ["service_interval_ok"]
-    deep.get("DEEP")  # empties the queue: the timer is off
-    deep.clock.advance(60_000)
-    put(deep)
-    assert deep.events() == []
-    deep.clock.advance(60_000)
-    deep.get("DEEP")
-    assert deep.names() == ["service_interval_high"]
-
-
-# -- what can go wrong with the telling ----------------------------------------------------------------------
 
 
 def full(told):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.rules.test_launching import Ledger
+from tests.rules.launching_ledger import Ledger
 from tests.rules.test_launching_stories import STEPS, Story
 from trigmon.mq.calls import Alter, Delete, Get, Open, Put, Runs
 from trigmon.mq.enums import OpenOption

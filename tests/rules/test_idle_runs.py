@@ -3,7 +3,7 @@
 import pytest
 
 from tests.rules.findings import MONITOR, found, items, take_trigger_messages
-from tests.rules.test_launching import INITQ, SYNCPOINT, Ledger
+from tests.rules.launching_ledger import INITQ, SYNCPOINT, Ledger
 from tests.worlds import STORES
 from trigmon.mq.calls import Alter, Backout, Clear, Close, Explain, Get, Move, Release, Reserve, Settle
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rules.test_launching import INITQ, SYNCPOINT, Ledger
+from tests.rules.launching_ledger import INITQ, SYNCPOINT, Ledger
 from tests.worlds import STORES
 from trigmon.mq.calls import (
     Alter,

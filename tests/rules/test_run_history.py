@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.rules.test_launching import INITQ, TRIGGER
+from tests.rules.launching_ledger import INITQ, TRIGGER
 from tests.worlds import STORES, World
 from trigmon.mq.calls import RecordRun, RunHistory
 from trigmon.mq.reasons import Reason
