@@ -19,3 +19,10 @@ def world(request, tmp_path):
 def group():
     with postgres.group() as made:
         yield made
+
+
+@pytest.fixture
+def q(world):
+    """The name of a queue of the world that is large and persistent."""
+    world.define("Q", def_persistence="persistent", max_q_depth=999_999)
+    return "Q"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.store.test_reservations import IN, fill, lose, read, reserve, sweep
+from tests.store.reserving import IN, fill, lose, read, reserve, sweep
 from trigmon.mq.calls import Get, Release, Settle
 from trigmon.mq.enums import GetOption
 from trigmon.mq.replies import WasGot

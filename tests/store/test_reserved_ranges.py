@@ -9,7 +9,7 @@ from itertools import pairwise
 import apsw
 import pytest
 
-from tests.store.test_reservations import BROWSE, IN, bodies, fill, got, lose, read, reserve, sweep
+from tests.store.reserving import BROWSE, IN, bodies, fill, got, lose, read, reserve, sweep
 from tests.worlds import World
 from trigmon.mq.calls import Backout, Commit, Delete, Get, PutMany, Release, Reservations, Settle
 from trigmon.mq.enums import GetOption, MatchOption
