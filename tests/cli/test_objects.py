@@ -187,5 +187,8 @@ def test_a_namelist_is_defined_shown_altered_listed_and_deleted(trigmon: Trigmon
     assert "namelist: OB.NL2" in trigmon("export", "--yaml").stdout
     assert trigmon("namelist", "alter", "OB.NL", "names=two words").exit_code == 0
     assert trigmon("namelist", "alter", "OB.NL", "names=a!").exit_code == 2
+    wrong = trigmon("namelist", "show", "OB.NM").stderr
+    assert "NAMELIST(OB.NM); the nearest known one is OB.NL" in wrong
+    assert "trigmon namelist list shows what there is" in wrong
     assert trigmon("namelist", "delete", "OB.NL").stdout == "NAMELIST OB.NL deleted\n"
     assert trigmon("namelist", "show", "OB.NL").exit_code == 3

@@ -111,7 +111,7 @@ def common_options(command: F) -> F:
             metavar="NAME",
             expose_value=False,
             callback=_remember,
-            help="The queue manager: a name, unix:/PATH or tcp://HOST:PORT/NAME.",
+            help="The queue manager: a name, unix:/PATH, tls://HOST:PORT/NAME or tcp://HOST:PORT/NAME.",
         ),
     ):
         command = option(command)

@@ -13,7 +13,7 @@ from trigmon.mq.paging import all_rows
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
 
-_ABOUT = re.compile(r"(?:(Q[A-Z]+|PROCESS|SCHEDULE|WATCH)\()?([A-Za-z0-9./_%]+)\)?$")
+_ABOUT = re.compile(r"(?:(Q[A-Z]+|PROCESS|NAMELIST|SCHEDULE|WATCH)\()?([A-Za-z0-9./_%]+)\)?$")
 
 
 def nearest_name(qm: Connection, about: str) -> str:

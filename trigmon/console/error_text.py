@@ -31,6 +31,8 @@ _LISTS = {
     "DEADQ": "name one: ALTER QMGR DEADQ(SYSTEM.DEAD.LETTER.QUEUE) in trigmon mqsc, or give --queue",
     "MESSAGE": "trigmon dlq list shows what there is",
     "RESERVATION": "trigmon spark reservations list shows what there is",
+    "NAMELIST": "trigmon namelist list shows what there is",
+    "AUTHREC": "trigmon rights lists the records",
     "SCHEDULE": "trigmon schedule list shows what there is",
     "WATCH": "trigmon watch list shows what there is",
     "RUN": "trigmon runs list --all shows what there is",
@@ -46,7 +48,7 @@ def sentence(error: Exception) -> str:
     if reason == _UNKNOWN_NAME:
         remedy = _LISTS.get(about.partition("(")[0], _LISTS[""])
     if reason == _NOT_AUTHORIZED and " needs a" in about:  # 2035 at the connect has another remedy
-        remedy = "see server.administrators and server.monitors: trigmon config show; root and the daemon's user may"
+        remedy = "trigmon config show lists server.administrators and server.monitors"
     return f"{error}; {remedy}" if remedy else str(error)
 
 
