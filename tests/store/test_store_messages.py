@@ -4,52 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from tests.store.reading import BROWSE, IN, SYNC, depth, drained, names
 from trigmon.mq.calls import (
     Alter,
     Backout,
-    ChangeRun,
-    Clear,
     Commit,
-    Delete,
     Disconnect,
     Display,
     Get,
     GetMany,
-    Inquire,
     LostConnection,
-    Move,
-    Open,
     Outcome,
     PutMany,
-    RecordRun,
-    Runs,
-    Set,
 )
 from trigmon.mq.descriptors import padded_id
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, UnitOutcome
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Refused, WasGot
-from trigmon.rules.model.stored_messages import SLICE
-
-IN, OUT, BROWSE = OpenOption.INPUT_SHARED, OpenOption.OUTPUT, OpenOption.BROWSE
-SYNC = GetOption.SYNCPOINT
-
-
-def drained(world, q_name, as_="reader"):
-    handle = world.open(q_name, IN, as_=as_)
-    seen = []
-    while isinstance(reply := world.do(Get(handle=handle), as_), WasGot):
-        seen.append((reply.data.decode(), reply.descriptor.backout_count))
-    assert reply == Refused(reason=Reason.NO_MSG_AVAILABLE, about=q_name)
-    return seen
-
-
-def names(world, q_name):
-    return [data for data, _ in drained(world, q_name)]
-
-
-def depth(world, q_name):
-    return world.did(Display(object_type="QLOCAL", name=q_name)).rows[0]["current_q_depth"]
 
 
 def test_messages_come_by_priority_and_then_by_arrival(world):
@@ -292,50 +262,6 @@ class TestExpiry:
         assert names(world, "Q") == ["new"]
 
 
-def test_clearing_goes_in_slices_and_wants_the_queue_closed(world):
-    world.define("Q")
-    world.did(PutMany(q_name="Q", bodies=[b"x"] * 300))
-    handle = world.open("Q", OUT)
-    assert world.do(Clear(q_name="Q")).reason == Reason.OBJECT_IN_USE
-    world.qm.lost([world.session("app")])
-    assert handle
-    replies = [world.did(Clear(q_name="Q")), world.did(Clear(q_name="Q"))]
-    assert [(r.count, r.more) for r in replies] == [(256, True), (44, False)]
-
-
-def test_moving_keeps_the_descriptor_and_the_order(world):
-    world.define("FROM")
-    world.define("TO")
-    for data in (b"a", b"b"):
-        world.put("FROM", data, msg_id=padded_id(data))
-    assert world.did(Move(q_name="FROM", to_q_name="TO")).count == 2
-    handle = world.open("TO", IN)
-    got = world.did(Get(handle=handle))
-    assert (got.data, got.descriptor.msg_id) == (b"a", padded_id(b"a"))
-
-
-def test_moving_goes_on_behind_any_number_of_expired_messages(world):
-    world.define("FROM")
-    world.define("TO")
-    for _ in range(SLICE + 1):
-        world.put("FROM", b"late", expiry=1)
-    world.put("FROM", b"good")
-    world.clock.advance(1000)
-    first = world.did(Move(q_name="FROM", to_q_name="TO"), "operator")
-    assert (first.count, first.more) == (0, True)
-    assert world.did(Move(q_name="FROM", to_q_name="TO"), "operator").count == 1
-    assert world.queue_depth("FROM") == 0
-
-
-def test_deleting_a_queue_wants_it_empty_or_purged_and_a_new_one_of_its_name_is_empty(world):
-    world.define("Q", def_persistence="persistent")
-    world.put("Q")
-    assert world.do(Delete(object_type="QLOCAL", name="Q")).reason == Reason.Q_NOT_EMPTY
-    world.did(Delete(object_type="QLOCAL", name="Q", purge=True))
-    world.define("Q")
-    assert names(world, "Q") == []
-
-
 def test_a_refused_call_changes_nothing(world):
     world.define("Q", max_q_depth=1)
     world.put("Q", b"x")
@@ -343,32 +269,6 @@ def test_a_refused_call_changes_nothing(world):
     assert world.do(PutMany(q_name="Q", bodies=[b"y"], options=2, unit=5)).reason == Reason.Q_FULL
     assert world.did(Display(object_type="queue")).rows == before
     assert world.do(Commit(unit=1)).warning == 0
-
-
-def test_runs_are_found_by_state_and_queue_newest_first_and_survive_a_crash(world):
-    for number, state in enumerate(("exited", "started", "exited")):
-        record = {"state": state, "q_name": f"Q{number % 2}"}
-        world.did(RecordRun(run_id=f"R{number}", record=record))
-    world.did(ChangeRun(run_id="R1", fields={"state": "failed", "exit_status": 3}))
-    world.crash()
-
-    def found(**where):
-        return [run["run_id"] for run in world.did(Runs(where=where)).rows]
-
-    assert found() == ["R2", "R1", "R0"]
-    assert found(state="exited") == ["R2", "R0"]
-    assert found(q_name="Q1", state="failed") == ["R1"]
-    assert world.do(ChangeRun(run_id="R9", fields={})).reason == Reason.UNKNOWN_OBJECT_NAME
-
-
-def test_recording_a_run_commits_the_get_of_its_trigger_message(world):
-    world.define("INITQ")
-    world.put("INITQ", b"tm")
-    handle = world.open("INITQ", IN, as_="monitor")
-    world.did(Get(handle=handle, options=SYNC, unit=1), "monitor")
-    world.did(RecordRun(run_id="R", record={"state": "due"}, unit=1), "monitor")
-    world.qm.lost([world.session("monitor")])
-    assert depth(world, "INITQ") == 0
 
 
 def test_a_lost_connection_that_waits_is_forgotten(world):
@@ -380,18 +280,6 @@ def test_a_lost_connection_that_waits_is_forgotten(world):
     assert names(world, "Q") == ["x"]
 
 
-@pytest.mark.parametrize("options", [(), (OpenOption.INPUT_SHARED,)])
-def test_an_alias_is_inquired_and_set_as_itself_whatever_else_it_is_opened_for(world, options):
-    world.define("BASE")
-    world.define("ALIAS", "QALIAS", base_q_name="BASE")
-    handle = world.open("ALIAS", OpenOption.INQUIRE, OpenOption.SET, *options)
-    world.did(Set(handle=handle, attributes={"inhibit_put": "inhibited"}))
-    names = ["base_q_name", "inhibit_put"]
-    wanted = {"base_q_name": "BASE", "inhibit_put": "inhibited"}
-    assert world.did(Inquire(handle=handle, names=names)).values == wanted
-    assert world.do(Set(handle=handle, attributes={"trigger_control": "on"})).reason == Reason.SELECTOR_ERROR
-
-
 def test_one_reply_carries_no_more_than_it_has_room_for(world):
     world.define("BIG", max_msg_length=4 << 20)
     for _ in range(3):
@@ -399,30 +287,6 @@ def test_one_reply_carries_no_more_than_it_has_room_for(world):
     handle = world.open("BIG", OpenOption.INPUT_SHARED)
     sizes = [len(world.did(GetMany(handle=handle, count=10)).messages) for _ in range(3)]
     assert sizes == [1, 1, 1]
-
-
-def test_the_ledger_pages_on_behind_a_run(world):
-    for number in range(7):
-        world.did(RecordRun(run_id=f"r{number}", record={"state": "held" if number % 2 else "ended"}))
-    first = world.did(Runs(limit=3))
-    assert [[run["run_id"] for run in first.rows], first.more] == [["r6", "r5", "r4"], True]
-    rest = world.did(Runs(before="r4", where={"state": "held"}))
-    assert [[run["run_id"] for run in rest.rows], rest.more] == [["r3", "r1"], False]
-    assert world.did(Runs(before="nobody")).rows == []
-
-
-def test_a_moved_message_keeps_its_backout_count(world):
-    world.define("A", def_persistence="persistent")
-    world.define("B")
-    world.put("A")
-    for unit in (1, 2, 3):
-        world.did(Get(handle=world.open("A", IN), options=SYNC, unit=unit))
-        world.did(Backout(unit=unit))
-    world.did(Disconnect())
-    world.did(Move(q_name="A", to_q_name="B"), "operator")
-    world.did(Get(handle=world.open("B", IN), options=SYNC, unit=1))
-    world.did(Backout(unit=1))
-    assert world.did(Get(handle=world.open("B", IN))).descriptor.backout_count == 4
 
 
 def test_many_expired_messages_do_not_bring_a_units_own_put_forward(world):
@@ -437,24 +301,6 @@ def test_many_expired_messages_do_not_bring_a_units_own_put_forward(world):
     assert got == [b"committed", b"own"]
 
 
-def test_a_move_onto_an_alias_of_the_same_queue_is_refused(world):
-    world.define("A")
-    world.define("AL", "QALIAS", base_q_name="A")
-    world.put("A")
-    assert isinstance(world.do(Move(q_name="A", to_q_name="AL"), "operator"), Refused)
-
-
-def test_an_open_alias_and_an_open_process_are_not_deleted(world):
-    world.define("A")
-    world.define("AL", "QALIAS", base_q_name="A")
-    world.define("P", "PROCESS", appl_id="/bin/true")
-    world.open("AL", OUT)
-    world.did(Open(object_name="P", object_type="PROCESS", options=OpenOption.INQUIRE))
-    for kind, name in (("QALIAS", "AL"), ("PROCESS", "P")):
-        refused = world.do(Delete(object_type=kind, name=name), "operator")
-        assert isinstance(refused, Refused) and refused.reason == Reason.OBJECT_IN_USE
-
-
 def test_a_unit_that_has_not_begun_is_open_while_its_client_is_there(world):
     world.put("SYSTEM.DEFAULT.LOCAL.QUEUE", unit=1)
     world.did(Commit(unit=1))
@@ -462,20 +308,6 @@ def test_a_unit_that_has_not_begun_is_open_while_its_client_is_there(world):
     assert world.did(asked, "asker").outcome is UnitOutcome.OPEN
     world.did(Disconnect())
     assert world.did(asked, "asker").outcome is UnitOutcome.BACKED_OUT
-
-
-def test_a_queue_that_is_its_own_initiation_queue_keeps_to_maxdepth(world):
-    world.define("P", "PROCESS", appl_id="/bin/true")
-    own = {"trigger_control": "on", "trigger_type": "every", "initiation_q_name": "OWN", "process_name": "P"}
-    world.define("OWN", max_q_depth=1, **own)
-    world.open("OWN", IN)
-    world.put("OWN", as_="other")
-    (row,) = world.did(Display(object_type="QLOCAL", name="OWN")).rows
-    assert row["current_q_depth"] == 1
-
-
-def test_a_run_record_has_its_limit(world):
-    assert isinstance(world.do(RecordRun(run_id="r", record={"a": "x" * 70_000})), Refused)
 
 
 def got_many(world, handle, unit):
