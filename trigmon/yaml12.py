@@ -265,7 +265,25 @@ def _check_kind(node: Node, wanted: type[Node]) -> None:
 
 def _problem(error: yaml.MarkedYAMLError) -> str:
     text = error.problem or error.context or "it cannot be read"
-    return f"{error.context}: {text}" if error.context and error.problem else text
+    words = f"{error.context}: {text}" if error.context and error.problem else text
+    hint = next((hint for part, hint in _HINTS.items() if part in words), "")
+    line = error.context_mark.line + 1 if error.context_mark else 0
+    return f"{hint.format(line=line)} (YAML: {words})" if hint else words
+
+
+_HINTS = {
+    "expected <block end>": "this line does not fit those before it: look at its indentation",
+    "mapping values are not allowed": (
+        "a value with ': ' in it wants quotes around it, or this line does not fit those before it: look at its "
+        "indentation"
+    ),
+    r"found character '\t'": "indent with blanks, not with a tab",
+    "that cannot start any token": "a value that begins so wants quotes around it",
+    "while scanning a quoted scalar": "the quote of line {line} is not closed",
+    "expected ',' or": "the bracket of line {line} is not closed",
+    "could not find expected ':'": "a ':' is missing here, or in the line before",
+}
+"""By a part of PyYAML's sentence what a person is to look at; ``line``: where that begins which it is about."""
 
 
 def _float(text: str) -> float:

@@ -94,7 +94,8 @@ def lint(ctx: click.Context, paths: tuple[Path, ...], ignore: tuple[str, ...]) -
     for line in loaded.unreadable:
         output.note(f"trigmon: {line}")
     summary = counted(len(found), "finding") if found else "nothing found"
-    output.note(f"{summary} in {sum(not row['name'].startswith('SYSTEM.') for row in rows)} objects")
+    count = sum(not row["name"].startswith("SYSTEM.") for row in rows)
+    output.note(f"{summary} in {count} object{'s' * (count != 1)}")
     ctx.exit(CANNOT if loaded.unreadable else FINDINGS if found else CLEAN)
 
 
