@@ -74,6 +74,15 @@ def test_the_common_options_stand_after_every_command(path: tuple[str, ...]):
     assert {"--qmgr", "--config", "--output"} <= options
 
 
+def test_the_help_lists_each_command_once_under_a_heading_in_whole_clauses():
+    listed = run_cli("--help").stdout.partition("Run a queue manager:")[2]
+    shown = dict(re.findall(r"^  ([a-z-]+)  +(\S.*)$", listed, re.MULTILINE))
+    assert list(shown) == list(COMMANDS)
+    assert shown["apply"] == "Make the objects equal to the definition files"
+    assert shown["completion"] == "Print the completion script of SHELL"
+    assert all(text.count("(") == text.count(")") for text in shown.values())
+
+
 def test_an_unknown_command_is_refused_with_the_nearest():
     result = run_cli("qeue")
     assert result.exit_code == 2

@@ -127,6 +127,18 @@ class _WithExample(click.Command):
         super().__init__(*args, **named)
         self.example = example
 
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Returns the first sentence of the help; of one that is longer as many whole clauses as fit."""
+        whole = super().get_short_help_str(10 * limit).removesuffix(".")
+        if len(whole) <= limit:
+            return whole
+        if len(head := whole.partition(" (")[0]) <= limit:
+            return head
+        for ends in (": ", "; "), (", ",):
+            if (end := max(head.rfind(mark, 0, limit) for mark in ends)) > 0:
+                return head[:end]
+        return super().get_short_help_str(limit)
+
 
 class Command(_WithExample):
     """A command with an example and the common options."""

@@ -13,9 +13,10 @@ from trigmon.cli.command import command, nearest
 @click.argument("words", nargs=-1, metavar="[ATTRIBUTE | COMMAND...]")
 @click.pass_context
 def help_(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Tell what an attribute of a queue, a process or the queue manager means, or how a command is used.
+    """Tell what an attribute means, or how a command is used.
 
-    An attribute is named as in YAML or by MQSC's word, in any case; a word that is also a command's, in capitals.
+    An attribute of a queue, a process or another object is named as in YAML or by MQSC's word, in any case; a word
+    that is also a command's, in capitals.
     """
     from trigmon.cli import output
     from trigmon.mq.attributes import ATTRIBUTES

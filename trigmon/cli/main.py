@@ -13,62 +13,92 @@ import click
 from trigmon.cli.command import COMPLETING, Group, common_options
 from trigmon.cli.errors import exit_for
 
-COMMANDS = {
-    "run": "trigmon.cli.run:run",
-    "monitor": "trigmon.cli.run:monitor",
-    "demo": "trigmon.cli.demo:demo",
-    "apply": "trigmon.cli.apply:apply",
-    "queue": "trigmon.cli.queue:queue",
-    "process": "trigmon.cli.process:process",
-    "namelist": "trigmon.cli.namelist:namelist",
-    "schedule": "trigmon.cli.schedule:schedule",
-    "watch": "trigmon.cli.watch:watch",
-    "bridge": "trigmon.cli.bridge:bridge",
-    "put": "trigmon.cli.put:put",
-    "get": "trigmon.cli.get:get",
-    "browse": "trigmon.cli.get:browse",
-    "runs": "trigmon.cli.runs:runs",
-    "dlq": "trigmon.cli.dlq:dlq",
-    "spark": "trigmon.cli.spark:spark",
-    "status": "trigmon.cli.status:status",
-    "top": "trigmon.cli.top:top",
-    "qmgr": "trigmon.cli.qmgr:qmgr",
-    "use": "trigmon.cli.use:use",
-    "group": "trigmon.cli.group:group",
-    "connections": "trigmon.cli.connections:connections",
-    "web": "trigmon.cli.web:web",
-    "rest": "trigmon.cli.rest:rest",
-    "explain": "trigmon.cli.explain:explain",
-    "lint": "trigmon.cli.lint:lint",
-    "simulate": "trigmon.cli.simulate:simulate",
-    "mqsc": "trigmon.cli.mqsc:mqsc",
-    "mq-commands": "trigmon.cli.mq_links:mq_commands",
-    "mqi": "trigmon.cli.mqi:mqi",
-    "export": "trigmon.cli.export:export",
-    "backup": "trigmon.cli.backup:backup",
-    "restore": "trigmon.cli.backup:restore",
-    "check": "trigmon.cli.check:check",
-    "metrics": "trigmon.cli.metrics:metrics",
-    "notify": "trigmon.cli.notify:notify",
-    "dump": "trigmon.cli.dump:dump",
-    "load": "trigmon.cli.dump:load",
-    "grant": "trigmon.cli.rights:grant",
-    "revoke": "trigmon.cli.rights:revoke",
-    "rights": "trigmon.cli.rights:rights",
-    "audit": "trigmon.cli.audit:audit",
-    "tls": "trigmon.cli.tls:tls",
-    "config": "trigmon.cli.config:config",
-    "help": "trigmon.cli.help:help_",
-    "completion": "trigmon.cli.completion:completion",
+SECTIONS = {
+    "Run a queue manager": {
+        "run": "trigmon.cli.run:run",
+        "monitor": "trigmon.cli.run:monitor",
+        "demo": "trigmon.cli.demo:demo",
+        "use": "trigmon.cli.use:use",
+        "config": "trigmon.cli.config:config",
+    },
+    "Define objects": {
+        "apply": "trigmon.cli.apply:apply",
+        "queue": "trigmon.cli.queue:queue",
+        "process": "trigmon.cli.process:process",
+        "namelist": "trigmon.cli.namelist:namelist",
+        "schedule": "trigmon.cli.schedule:schedule",
+        "watch": "trigmon.cli.watch:watch",
+        "bridge": "trigmon.cli.bridge:bridge",
+        "lint": "trigmon.cli.lint:lint",
+        "simulate": "trigmon.cli.simulate:simulate",
+        "export": "trigmon.cli.export:export",
+    },
+    "Messages": {
+        "put": "trigmon.cli.put:put",
+        "get": "trigmon.cli.get:get",
+        "browse": "trigmon.cli.get:browse",
+        "dlq": "trigmon.cli.dlq:dlq",
+        "dump": "trigmon.cli.dump:dump",
+        "load": "trigmon.cli.dump:load",
+    },
+    "What was started": {
+        "runs": "trigmon.cli.runs:runs",
+        "spark": "trigmon.cli.spark:spark",
+    },
+    "See what happens": {
+        "status": "trigmon.cli.status:status",
+        "explain": "trigmon.cli.explain:explain",
+        "top": "trigmon.cli.top:top",
+        "web": "trigmon.cli.web:web",
+        "qmgr": "trigmon.cli.qmgr:qmgr",
+        "connections": "trigmon.cli.connections:connections",
+        "group": "trigmon.cli.group:group",
+        "check": "trigmon.cli.check:check",
+        "metrics": "trigmon.cli.metrics:metrics",
+        "notify": "trigmon.cli.notify:notify",
+    },
+    "Who may do what": {
+        "grant": "trigmon.cli.rights:grant",
+        "revoke": "trigmon.cli.rights:revoke",
+        "rights": "trigmon.cli.rights:rights",
+        "audit": "trigmon.cli.audit:audit",
+        "tls": "trigmon.cli.tls:tls",
+    },
+    "MQ's own ways": {
+        "mqsc": "trigmon.cli.mqsc:mqsc",
+        "mq-commands": "trigmon.cli.mq_links:mq_commands",
+        "mqi": "trigmon.cli.mqi:mqi",
+        "rest": "trigmon.cli.rest:rest",
+    },
+    "Backup": {
+        "backup": "trigmon.cli.backup:backup",
+        "restore": "trigmon.cli.backup:restore",
+    },
+    "Help": {
+        "help": "trigmon.cli.help:help_",
+        "completion": "trigmon.cli.completion:completion",
+    },
 }
+"""By heading of the help the commands, each with its file and function."""
+
+COMMANDS = {name: place for section in SECTIONS.values() for name, place in section.items()}
 
 
 class Root(Group):
     """The root command: imports each command when it is used, and turns errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the names of the commands in the order of a first use."""
+        """Returns the names of the commands in the order of the help."""
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands under their headings."""
+        longest = max(map(len, COMMANDS))
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                found = ((name, self.get_command(ctx, name)) for name in names)
+                shown = ((name, one.get_short_help_str(formatter.width - longest - 6)) for name, one in found if one)
+                formatter.write_dl([(name.ljust(longest), text) for name, text in shown])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Returns the command of this name; None when there is none."""

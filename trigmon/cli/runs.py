@@ -121,7 +121,7 @@ def _for_a_reader(shown: dict[str, Any]) -> dict[str, Any]:
 def logs(
     ctx: click.Context, /, run: str | None, stream: str | None, follow: bool, tail: int | None, **where: str | None
 ) -> None:
-    """Print what a run (default: the newest with a program) wrote: output to standard output, errors to standard error.
+    """Print what a run wrote (default: the newest with a program): output to standard output, errors to standard error.
 
     RUN is an id or the beginning of one.
     The files lie on the monitor's host and belong to its user. On another host, and for another user, only the end of

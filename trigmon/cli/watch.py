@@ -30,7 +30,7 @@ def list_(pattern: str) -> None:
 @command("show", "trigmon watch show INCOMING", watch)
 @watch_argument
 def show(watch: str) -> None:
-    """Show every attribute of a watch, what waits, the last file and what hinders it."""
+    """Show a watch: every attribute, what waits, the last file and what hinders it."""
     from trigmon.cli.objects import show_one
 
     show_one("WATCH", watch)
