@@ -21,8 +21,6 @@ from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.stored_messages import StoredMessage, is_simple, stretches
 
 _OUTSIDE_GROUPS = MessageDescriptor()
-_ARRAY = b"\xdd"
-"""MessagePack's mark of an array whose length follows in four bytes."""
 _ENTRY_SIZE = 200
 """Bytes of an entry without its message's content, about."""
 _encode_into = msgspec.msgpack.Encoder().encode_into
@@ -242,6 +240,7 @@ FORMS: dict[type[JournalChange], _Form] = {
 }
 """The closed list: each change that a store writes to rows."""
 _NAMES = {kind: kind.__name__ for kind in FORMS}
+_ADDED = _NAMES[c.AddMessage]
 _BY_NAME = {kind.__name__: form for kind, form in FORMS.items()}
 
 
@@ -272,9 +271,10 @@ class Entries:
         else:
             self._changes.append((change, 0))
 
-    def add_committed(self, put: c.AddMessage) -> None:
-        """Adds a put of a unit of work as a committed message."""
-        self._add(put, 0)
+    def add_committed(self, puts: Sequence[c.AddMessage]) -> None:
+        """Adds puts as committed messages, whether they are of a unit of work or not."""
+        self._changes += [(put, 0) for put in puts]
+        self._content += sum([len(put.data) for put in puts])
 
     def _add(self, put: c.AddMessage, unit_id: int) -> None:
         self._changes.append((put, unit_id))
@@ -287,12 +287,19 @@ class Entries:
 
     def encoded(self) -> bytes:
         """Returns all of them, as a record holds them."""
-        encoded = bytearray(_ARRAY + len(self._changes).to_bytes(4, "big"))
-        for change, unit_id in self._changes:
-            kind = type(change)
-            values = _added(change, unit_id) if isinstance(change, c.AddMessage) else FORMS[kind].values(change)
-            _encode_into((_NAMES[kind], values), encoded, -1)
-        return bytes(encoded)
+        buffer = bytearray()
+        self.encode_into(buffer, 0)
+        return bytes(buffer)
+
+    def encode_into(self, buffer: bytearray, place: int) -> None:
+        """Writes all of them as :meth:`encoded` has them into a buffer, which ends behind them."""
+        entries = [
+            (_ADDED, _added(change, unit_id))
+            if isinstance(change, c.AddMessage)
+            else (_NAMES[type(change)], FORMS[type(change)].values(change))
+            for change, unit_id in self._changes
+        ]
+        _encode_into(entries, buffer, place)
 
     def clear(self) -> None:
         """Begins anew."""

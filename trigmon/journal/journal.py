@@ -88,9 +88,13 @@ def salt_in(data: bytes) -> int | None:
 
 def packed(record: Record, salt: int) -> bytes:
     """Returns the bytes of a record."""
-    number, durable, time_ms, entries = record
+    return _head(record.number, record.durable, record.time_ms, record.entries, salt) + record.entries
+
+
+def _head(number: int, durable: int, time_ms: int, entries: bytes | memoryview, salt: int) -> bytes:
+    """Returns the bytes of a record before its entries."""
     head = _HEAD.pack(_MARK, len(entries), number, durable, time_ms, crc32(entries, salt))
-    return b"".join((head, _SUM.pack(crc32(head, salt)), entries))
+    return head + _SUM.pack(crc32(head, salt))
 
 
 def journal_of(records: Iterable[Record], salt: int) -> bytes:
@@ -147,6 +151,8 @@ FIRST_SIZE = 64 << 10
 """The file grows by doubling, from so many bytes: a sync of a write within the file changes nothing but its data."""
 MOST_GROWTH = 1 << 20
 """Bytes that it grows by at most: no call waits for the zeros of many megabytes."""
+KEPT_BUFFER = 1 << 20
+"""Bytes of the buffer in which records are made, at most, when none is: memory that is asked for anew is slow."""
 _PART = 64 << 10
 
 
@@ -160,8 +166,8 @@ class JournalFile(Protocol):
     def read(self) -> bytes:
         """Returns all of it."""
 
-    def write(self, data: bytes, offset: int) -> None:
-        """Writes at most 64 KiB. Raises JournalFullError."""
+    def write(self, data: bytes | memoryview, offset: int) -> None:
+        """Writes at most 64 KiB, and keeps no reference to them. Raises JournalFullError."""
 
     def sync(self) -> None:
         """Makes what was written durable."""
@@ -190,6 +196,7 @@ class Journal:
         self._length = len(self._found)
         self.is_empty = self._found[:HEADER_SIZE] == NO_HEADER[: len(self._found)]
         self.entries = Entries()
+        self._buffer = bytearray()
         self.number = self.durable = 0
         self._salt = 0
         self.size = self.first_ms = 0
@@ -245,19 +252,26 @@ class Journal:
         return True
 
     def _write_record(self) -> bool:
-        begin = self.size or HEADER_SIZE
-        entries = self.entries.encoded()
-        end = begin + HEAD_SIZE + len(entries)
+        begin = HEAD_SIZE if self.size else HEADER_SIZE + HEAD_SIZE
+        buffer = self._buffer
+        if len(buffer) < begin:
+            buffer.extend(bytes(begin))
+        self.entries.encode_into(buffer, begin)
+        end = self.size + len(buffer)
+        if len(buffer) > KEPT_BUFFER:
+            self._buffer = bytearray()
         try:
             if end > self._length and not self._grow(end):
                 return False
-            is_first = not self.size
-            if is_first:
+            before = b""
+            if not self.size:
                 self._salt, self.first_ms = self._new_salt(), self.now_ms()
-            record = Record(self.number + 1, self.durable, self.now_ms(), entries)
-            data = journal_of([record], self._salt) if is_first else packed(record, self._salt)
-            self.is_empty = False
-            self._put(data, self.size)
+                before = header(self._salt)
+            with memoryview(buffer) as data:
+                head = _head(self.number + 1, self.durable, self.now_ms(), data[begin:], self._salt)
+                data[:begin] = before + head
+                self.is_empty = False
+                self._put(data, self.size)
         except JournalFullError:
             return False
         self.entries.clear()
@@ -277,7 +291,7 @@ class Journal:
         self._length = wanted
         return True
 
-    def _put(self, data: bytes, offset: int) -> None:
+    def _put(self, data: bytes | memoryview, offset: int) -> None:
         for begin in range(0, len(data), _PART):
             self._file.write(data[begin : begin + _PART], offset + begin)
 

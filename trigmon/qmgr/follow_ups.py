@@ -6,7 +6,7 @@ turn, and reports the events when the turn is durable. Nothing here performs a c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from trigmon.mq.attributes import LocalQueue, QueueManagerDefinition, Schedule
@@ -19,10 +19,11 @@ from trigmon.qmgr.expiry_scan import Scan
 from trigmon.qmgr.manager_events import Event, MessageDamaged, TriggerMessageAvailable
 from trigmon.qmgr.queue_history import Activity, Looks
 from trigmon.qmgr.sessions import Session
-from trigmon.qmgr.waiters import ANY, Came, Waiters, note_coming
+from trigmon.qmgr.waiters import ANY, MOST_IDS, Came, Waiters, note_coming
 from trigmon.qmgr.waiting_commands import WaitingCommands
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
+from trigmon.rules.model.alike_puts import alike_puts
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import CommandPut, ScanDue, SweepDue
 from trigmon.rules.model.stored_messages import StoredMessage
@@ -77,7 +78,8 @@ class Notes:
                 self.commands.note(event)
             else:
                 self.events.append(event)
-        for change in decision.changes:
+        puts = alike_puts(decision.changes)
+        for change in decision.changes[: -len(puts)] if puts else decision.changes:
             note = _NOTES.get(type(change))
             if note is not None:
                 note(self, change, now)
@@ -86,6 +88,8 @@ class Notes:
             if change.is_news:
                 self.news += 1
                 self.rings = True
+        if puts:
+            self._note_alike(puts, now)
         if isinstance(decision.reply, WasGot | WereGot):
             for change in decision.changes:
                 if isinstance(change, c.TakeMessage | c.RemoveMessage):
@@ -98,6 +102,14 @@ class Notes:
         note_coming(came, change.q_name, [(descriptor.msg_id, descriptor.correl_id)])
         if not change.unit_id and change.trigger is not None:
             self._tell_available(change.q_name, change.trigger)
+
+    def _note_alike(self, puts: Sequence[c.AddMessage], now: int) -> None:
+        """Notes puts that are alike, as each of them."""
+        q_name, unit_id = puts[0].q_name, puts[0].unit_id
+        self._activity.put(q_name, now, len(puts))
+        came = self._coming.setdefault(unit_id, {}) if unit_id else self.woken
+        ids = [(put.descriptor.msg_id, put.descriptor.correl_id) for put in puts[: MOST_IDS + 1]]
+        note_coming(came, q_name, ids)
 
     def _note_taken(self, change: c.TakeMessage, now: int) -> None:
         if change.message.q_name == COMMAND_INPUT_Q:

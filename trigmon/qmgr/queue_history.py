@@ -157,10 +157,10 @@ class Activity:
         self.deepened: set[str] = set()
         self.on_reset: Callable[[str, int, int], None] = lambda q_name, depth, now: None
 
-    def put(self, q_name: str, now: int) -> None:
-        """Counts a message that was put, committed or not."""
+    def put(self, q_name: str, now: int, count: int = 1) -> None:
+        """Counts messages that were put, committed or not."""
         activity = self._of.get(q_name) or self._begun(q_name)
-        activity.puts += 1
+        activity.puts += count
         activity.last_put_ms = now
         self.deepened.add(q_name)
 

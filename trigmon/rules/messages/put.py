@@ -6,7 +6,7 @@ Deciding a put judges its triggering in the same step, so a put that fires write
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -122,6 +122,16 @@ def described(plan: PutPlan, given: MessageDescriptor, msg_id: bytes, now: int) 
         put_ms=now,
         traceparent=given.traceparent,
     )
+
+
+def described_all(
+    plan: PutPlan, given: MessageDescriptor, msg_ids: Sequence[bytes], now: int
+) -> list[MessageDescriptor]:
+    """Returns as :func:`described` the descriptors of several puts; most differ in their MsgId alone."""
+    first = described(plan, given, msg_ids[0], now)
+    if first.msg_id != msg_ids[0] or plan.options & _NEW_CORREL_ID:
+        return [described(plan, given, msg_id, now) for msg_id in msg_ids]
+    return [replace(first, msg_id=msg_id) for msg_id in msg_ids]
 
 
 def planned_message(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Put, PutMany
 from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.enums import TriggerControl
-from trigmon.mq.errors import BufferLengthError
+from trigmon.mq.errors import BufferLengthError, MQError
 from trigmon.mq.replies import Reply, WasPut, WerePut
-from trigmon.rules.messages.put import check_room, command_puts, described, planned, planned_message, put_situation
+from trigmon.rules.messages.put import check_room, command_puts, described_all, planned, planned_message, put_situation
 from trigmon.rules.messages.units_of_work import check_limit, joined_unit
+from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.changes import AddMessage, AnyChange
 from trigmon.rules.model.decision import Decision, Ids, Judged
 from trigmon.rules.model.facts import Facts
@@ -68,14 +72,13 @@ def _put_together(
 ) -> Decision:
     """Decides puts that are plain as one, with the checks of each in the order in which single puts meet them."""
     unit_id, begins = joined_unit(call.options, call.unit, facts, now, ids)
-    added: list[AddMessage] = []
-    for arriving, body in enumerate(call.bodies, 1):
-        number = ids.message()
-        descriptor = described(plan, call.descriptor, ids.msg_id(number), now)
-        check_room(queue, len(body), facts, arriving)
-        if unit_id:
-            check_limit(facts, arriving)
-        added.append(planned_message(plan, descriptor, body, number, unit_id, now))
+    _check_all(queue, call.bodies, unit_id, facts)
+    numbers = [ids.message() for _ in call.bodies]
+    descriptors = described_all(plan, call.descriptor, [ids.msg_id(number) for number in numbers], now)
+    added = [
+        planned_message(plan, descriptor, body, number, unit_id, now)
+        for number, descriptor, body in zip(numbers, descriptors, call.bodies, strict=True)
+    ]
     judged: tuple[Judged, ...] = ()
     if queue.shared is None:
         last = _before_the_last(queue, added)
@@ -83,7 +86,22 @@ def _put_together(
         judged = (Judged(situation, None, len(added)),)
     reply = WerePut(msg_ids=[message.descriptor.msg_id for message in added], warning=plan.warning)
     events = command_puts(added, call.options, queue, facts) if plan.definition.name == COMMAND_INPUT_Q else ()
-    return Decision(reply, [*changes, *begins, *added], events=events, judged=judged)
+    return Decision(reply, WithAlikePuts([*changes, *begins], added), events=events, judged=judged)
+
+
+def _check_all(queue: QueueFacts, bodies: Sequence[bytes], unit_id: int, facts: Facts) -> None:
+    """Raises what the first of the puts raises that is refused; none is where all of them and the longest have room."""
+    with suppress(MQError):
+        _check(queue, max(map(len, bodies)), len(bodies), unit_id, facts)
+        return
+    for arriving, body in enumerate(bodies, 1):
+        _check(queue, len(body), arriving, unit_id, facts)
+
+
+def _check(queue: QueueFacts, length: int, arriving: int, unit_id: int, facts: Facts) -> None:
+    check_room(queue, length, facts, arriving)
+    if unit_id:
+        check_limit(facts, arriving)
 
 
 def _before_the_last(queue: QueueFacts, added: list[AddMessage]) -> QueueFacts:

@@ -15,7 +15,7 @@ from trigmon.rules.model.run_facts import Cause, Paused, Serving
 from trigmon.rules.model.stored_messages import Found, StoredMessage
 
 
-class AddMessage(QuietChange, frozen=True):
+class AddMessage(QuietChange, frozen=True, gc=False):
     """A message arrives. In a unit of work (``unit_id`` > 0) it stays unseen by others until the unit commits.
 
     A held one is visible to no get, not even in its own unit, until the unit ends; with ``on_backout`` even backout

@@ -5,7 +5,7 @@ Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -53,9 +53,10 @@ def _count(standing: Standing, q_name: str, priority: int, by: int, puts: int = 
     )
 
 
-def _add_message(standing: Standing, change: c.AddMessage) -> None:
+def _add_message(standing: Standing, change: c.AddMessage, count: int = 1) -> None:
+    """Counts a message, or so many that are alike."""
     in_unit = change.unit_id != 0
-    _count(standing, change.q_name, change.priority, 1, puts=int(in_unit))
+    _count(standing, change.q_name, change.priority, count, puts=count if in_unit else 0)
     if in_unit:
         unit = standing.units[change.unit_id]
         key = (change.q_name, change.priority)
@@ -67,12 +68,17 @@ def _add_message(standing: Standing, change: c.AddMessage) -> None:
             unit.unit_id,
             replace(
                 unit,
-                count=unit.count + (not change.is_further),
+                count=unit.count + (0 if change.is_further else count),
                 is_durable=unit.is_durable or change.is_persistent,
-                puts={**unit.puts, key: unit.puts.get(key, 0) + 1},
+                puts={**unit.puts, key: unit.puts.get(key, 0) + count},
                 held=held,
             ),
         )
+
+
+def follow_alike_puts(standing: Standing, puts: Sequence[c.AddMessage]) -> None:
+    """Applies puts that are alike (:mod:`trigmon.rules.model.alike_puts`) to the state, as one change each does."""
+    _add_message(standing, puts[0], len(puts))
 
 
 def _take_message(standing: Standing, change: c.TakeMessage) -> None:

@@ -161,6 +161,17 @@ class Ahead:
             self._is_changed = True
             follow(self, change)
 
+    def follow_alike_puts(self, puts: Sequence[c.AddMessage]) -> None:
+        """Updates the windows as :meth:`follow` does, after puts that are alike."""
+        self._is_changed = True
+        first = puts[0]
+        if first.unit_id and len(puts) > MOST_OF_A_UNIT:
+            self._of_call.add(first.unit_id)
+            self._forget_unit(first.unit_id)
+        elif first.unit_id or first.q_name in self._windows:
+            for put in puts:
+                self._add(put)
+
     def _add(self, change: c.AddMessage) -> None:
         if change.unit_id:
             self._note(change.unit_id, change)
@@ -183,7 +194,8 @@ class Ahead:
         noted = self._units.setdefault(unit_id, [])
         if noted is None:
             return
-        if len(noted) >= MOST_OF_A_UNIT or self._noted >= MOST_OF_UNITS or len(change.message.data) > LARGE:
+        data = change.data if isinstance(change, c.AddMessage) else change.message.data
+        if len(noted) >= MOST_OF_A_UNIT or self._noted >= MOST_OF_UNITS or len(data) > LARGE:
             self._forget_unit(unit_id)
         else:
             self._noted += 1
@@ -321,3 +333,7 @@ class RowCaches:
         self._ahead.follow(change)
         if type(change) in reserved_cache.FOLLOWED:
             self._reserved.follow(change)
+
+    def follow_alike_puts(self, puts: Sequence[c.AddMessage]) -> None:
+        """Updates the caches after puts that are alike; the first messages of reservations stay as they are."""
+        self._ahead.follow_alike_puts(puts)

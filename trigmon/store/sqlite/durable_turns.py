@@ -115,10 +115,10 @@ class DurableTurns:
         self.journal.add(change)
         self._waiting += 1
 
-    def add_committed(self, put: AddMessage) -> None:
-        """Adds a put of a unit of work that commits."""
-        self.journal.entries.add_committed(put)
-        self._waiting += 1
+    def add_committed(self, puts: Sequence[AddMessage]) -> None:
+        """Adds puts that are committed: of a unit of work that commits, or outside of one."""
+        self.journal.entries.add_committed(puts)
+        self._waiting += len(puts)
 
     def end(self) -> None:
         """Ends a turn: when this returns, it lasts as long as it must."""

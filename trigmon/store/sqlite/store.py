@@ -22,6 +22,7 @@ from trigmon.journal.entries import RecoverStore, SetMeta
 from trigmon.journal.journal import Journal
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
+from trigmon.rules.model.alike_puts import alike_puts
 from trigmon.rules.model.change import STORED, SYNCED
 from trigmon.rules.model.stored_messages import Cursor, Found, Selection, stretches
 from trigmon.store.base import durability_of
@@ -30,8 +31,9 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.picked_messages import Row
 from trigmon.store.sql.reserved_ranges import marks, ranges_of
-from trigmon.store.sql.row_writes import WRITE, row_of
+from trigmon.store.sql.row_writes import WRITE
 from trigmon.store.sql.store import RowStore
+from trigmon.store.sqlite import put_rows
 from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock
 from trigmon.store.sqlite.durable_turns import DurableTurns
@@ -85,11 +87,11 @@ class SqliteStore(RowStore):
             file = VfsJournalFile(self._path, vfs or "")
             self._journal = Journal(file, partial(secrets.randbits, 32), lambda: self.clock())
             self._log = TurnLog(self._path, vfs, self._last)
-            add_rows = partial(_add_rows, self, unit_id=0)
+            add_rows = partial(put_rows.add_rows, self, unit_id=0)
             self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last, archive)
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.hold)
             super().__init__(self._execute_sql, str(directory), self._first_rows)
-            self._unit_puts = UnitPuts(partial(_add_puts, self), self.keep_ids_behind, self.turns.note)
+            self._unit_puts = UnitPuts(partial(put_rows.add_puts, self), self.keep_ids_behind, self.turns.note)
             self._young = self.turns.young
             open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
@@ -307,15 +309,19 @@ class SqliteStore(RowStore):
         for change in changes if self._closed else ():
             if isinstance(change, c.AddMessage) and change.q_name in self._closed:
                 raise ObjectDamaged(self._closed[change.q_name])
-        self.turns.must_last(durability_of(changes))
+        puts = alike_puts(changes)
+        single = changes[: -len(puts)] if puts else changes
+        self.turns.must_last(durability_of([*single, puts[0]] if puts else changes))
         try:
-            for change in changes:
+            for change in single:
                 if type(change) in WRITE:
                     if can_be_undone:
                         self.turns.begin_call()
                     self._write(change)
                     self.caches.follow(change)
                 self.standing.follow(change)
+            if puts:
+                put_rows.apply_alike(self, puts, can_be_undone)
         except Exception as error:
             if self.turns.in_call and not isinstance(error, apsw.Error):
                 raise  # the writes of this call are undone
@@ -353,30 +359,6 @@ class SqliteStore(RowStore):
         self.turns.begin_call()
         self._block_end = 0
         self.keep_ids_behind(number)
-
-
-def _add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
-    """Adds the puts of a unit of work: with rows as uncommitted ones, or (0) as committed messages."""
-    if unit_id:
-        _add_rows(store, puts, unit_id)
-        for put in puts:
-            store.turns.add(put)
-        return
-    for put in puts:
-        if not store._young.keep(put):
-            _add_rows(store, (put,), 0)
-        store.turns.add_committed(put)
-
-
-def _add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
-    store.turns.begin()
-    try:
-        store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
-    except apsw.Error as error:
-        if isinstance(error, DAMAGE):
-            store._last.set_damaged(True)  # the next start checks everything
-        # These messages are nowhere but in the journal. With its cause it would be taken for damage that can be mended.
-        raise StoreBroken(f"{type(error).__name__}: {error}") from None
 
 
 def _close_files(store: SqliteStore) -> None:

@@ -263,7 +263,7 @@ class VfsJournalFile:
         except apsw.Error as error:
             raise self._broken(error) from error
 
-    def write(self, data: bytes, offset: int) -> None:
+    def write(self, data: bytes | memoryview, offset: int) -> None:
         """See the port."""
         try:
             self._file.xWrite(data, offset)

@@ -57,6 +57,17 @@ class UnitPuts:
             self.write_all()
         return change
 
+    def keeps(self, puts: Puts, most: int) -> bool:
+        """Returns whether puts that are alike are kept; if not, none is. ``most`` as above."""
+        unit_id, size = puts[0].unit_id, sum([len(put.data) for put in puts])
+        if len(self.by_unit.get(unit_id, ())) + len(puts) > most or self._size + size > MOST_BYTES:
+            return False
+        self._keep_ids_behind(puts[-1].number)
+        self.by_unit.setdefault(unit_id, []).extend(puts)
+        self._size += size
+        self._note(partial(self._drop_last, unit_id, len(puts)))
+        return True
+
     def write_for(self, unit_id: int, q_name: str) -> None:
         """Writes the rows that a look of this unit at this queue has to find."""
         if any(put.q_name == q_name for put in self.by_unit.get(unit_id, ())):
@@ -84,9 +95,10 @@ class UnitPuts:
         self._size += len(change.data)
         self._note(partial(self._drop_last, change.unit_id))
 
-    def _drop_last(self, unit_id: int) -> None:
+    def _drop_last(self, unit_id: int, count: int = 1) -> None:
         puts = self.by_unit[unit_id]
-        self._size -= len(puts.pop().data)
+        self._size -= sum(len(put.data) for put in puts[-count:])
+        del puts[-count:]
         if not puts:
             del self.by_unit[unit_id]
 
@@ -104,7 +116,7 @@ class UnitPuts:
 
     def _take(self, unit_id: int) -> Puts:
         puts = self.by_unit.pop(unit_id)
-        self._size -= sum(len(put.data) for put in puts)
+        self._size -= sum([len(put.data) for put in puts])
         self._note(partial(self._bring_back, unit_id, puts))
         return puts
 

@@ -61,11 +61,21 @@ class YoungMessages:
         self._note(partial(self._pop, put.number))
         return True
 
+    def keep_all(self, puts: Sequence[c.AddMessage]) -> bool:
+        """Returns whether committed messages outside groups are kept; if not, none is."""
+        size = sum([len(put.data) for put in puts])
+        if len(puts) > MOST or size > MOST_BYTES:
+            return False
+        while len(self._puts) + len(puts) > MOST or self._size + size > MOST_BYTES:
+            self.write_oldest()
+        self._bring_back(puts)
+        self._note(partial(self._drop, puts))
+        return True
+
     def write_oldest(self, count: int = AT_ONCE) -> bool:
         """Writes the rows of so many, the oldest; returns whether all have rows now."""
         puts = tuple(islice(self._puts.values(), count))
-        for put in puts:
-            self._pop(put.number)
+        self._drop(puts)
         if puts:
             self._write(puts)
         return not self._puts
@@ -83,9 +93,14 @@ class YoungMessages:
         self._note(partial(self._bring_back, puts))
 
     def _bring_back(self, puts: Sequence[c.AddMessage]) -> None:
+        self._puts.update([(put.number, put) for put in puts])
+        self._size += sum([len(put.data) for put in puts])
+
+    def _drop(self, puts: Sequence[c.AddMessage]) -> None:
+        kept = self._puts
         for put in puts:
-            self._puts[put.number] = put
-            self._size += len(put.data)
+            del kept[put.number]
+        self._size -= sum([len(put.data) for put in puts])
 
     def _pop(self, number: int) -> c.AddMessage:
         put = self._puts.pop(number)

@@ -1,0 +1,59 @@
+"""Puts of a SQLite store, many at a time: those that are alike, those that a unit of work commits, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+
+from trigmon.rules.model import changes as c
+from trigmon.rules.model.transitions import follow_alike_puts
+from trigmon.store.port import StoreBroken
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.row_writes import row_of
+from trigmon.store.sqlite.salvage import DAMAGE
+
+if TYPE_CHECKING:
+    from trigmon.store.sqlite.store import SqliteStore
+
+
+def apply_alike(store: SqliteStore, puts: list[c.AddMessage], can_be_undone: bool) -> None:
+    """Writes puts that are alike, many at a time where none of them needs a row now."""
+    if can_be_undone:
+        store.turns.begin_call()
+    if puts[0].unit_id:
+        are_kept = store._unit_puts.keeps(puts, store.leftovers.at_once)
+    elif are_kept := store._young.keep_all(puts):
+        store.keep_ids_behind(puts[-1].number)
+        store.turns.add_committed(puts)
+    for put in () if are_kept else puts:
+        store._write(put)
+    store.caches.follow_alike_puts(puts)
+    follow_alike_puts(store.standing, puts)
+
+
+def add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
+    """Adds the puts of a unit of work: with rows as uncommitted ones, or (0) as committed messages."""
+    if unit_id:
+        add_rows(store, puts, unit_id)
+        for put in puts:
+            store.turns.add(put)
+        return
+    if not store._young.keep_all(puts):
+        for put in puts:
+            if not store._young.keep(put):
+                add_rows(store, (put,), 0)
+    store.turns.add_committed(puts)
+
+
+def add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
+    """Writes the rows of puts: of a unit of work, or (0) of committed messages. Raises StoreBroken."""
+    store.turns.begin()
+    try:
+        store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
+    except apsw.Error as error:
+        if isinstance(error, DAMAGE):
+            store._last.set_damaged(True)  # the next start checks everything
+        # These messages are nowhere but in the journal. With its cause it would be taken for damage that can be mended.
+        raise StoreBroken(f"{type(error).__name__}: {error}") from None
