@@ -165,20 +165,20 @@ class Connection:
             raise ConnectionBroken(f"{self._transport.where} answered {call!r} with {reply!r}")
         return reply
 
-    def pipeline(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
+    def pipeline(self, calls: Iterable[Call], window: int = 8, *, is_sound: bool = False) -> list[Reply]:
         """Sends several calls, of which ``window`` may be on their way at once, and returns their replies in order.
 
         No call is sent after a refusal was read; the first refusal is raised when all replies are in. None of
         the calls may wait, nor end the unit of work. ``calls`` may make calls of its own on this connection, as
-        a browse does: those on their way are heard first.
+        a browse does: those on their way are heard first. ``is_sound`` as in :meth:`call`, of all of them.
         """
-        replies = self.answers(calls, window)
+        replies = self.answers(calls, window, is_sound=is_sound)
         for reply in replies:
             if isinstance(reply, Refused):
                 raise MQError.of(reply.reason, reply.about)
         return replies
 
-    def answers(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
+    def answers(self, calls: Iterable[Call], window: int = 8, *, is_sound: bool = False) -> list[Reply]:
         """Sends as :meth:`pipeline`, but a refusal is one of the replies; as many as calls were sent."""
         self._check()
         replies: list[Reply] = []
@@ -187,7 +187,7 @@ class Connection:
                 if replies and isinstance(replies[-1], Refused):
                     break
                 self._join(call)
-                self._ahead.append((self._send_ahead(call), replies))
+                self._ahead.append((self._send_ahead(call, is_sound=is_sound), replies))
                 self._hear(all_but=window - 1)
         finally:  # an exception from ``calls`` must not leave replies for the next call to find
             self._hear(all_but=0)
@@ -211,8 +211,8 @@ class Connection:
         self._check()
         self._hear(all_but=0)
 
-    def _send_ahead(self, call: Call) -> int:
-        return self._transport.send(call)
+    def _send_ahead(self, call: Call, *, is_sound: bool = False) -> int:
+        return self._transport.send(call, is_sound=is_sound)
 
     def _hear(self, all_but: int) -> None:
         """Receives what was sent ahead, the oldest first; nothing more comes where the link has gone."""

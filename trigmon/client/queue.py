@@ -313,7 +313,7 @@ def put_each(
     with _traced(connection, name) as traceparent:
         puts = (_put(connection, data, {**options, **own}, handle) for data, own in messages)
         calls = (replace(put, descriptor=_within(put.descriptor, traceparent)) if traceparent else put for put in puts)
-        replies = connection.pipeline(calls, window=AHEAD if is_unit else 1)
+        replies = connection.pipeline(calls, window=AHEAD if is_unit else 1, is_sound=True)
     return [reply.msg_id for reply in replies if isinstance(reply, WasPut)]
 
 
@@ -352,7 +352,7 @@ def put_many(
             for is_text, chunk in _chunks(bodies, min(FRAME_BYTES, connection.largest_call))
         )
         # Under syncpoint the unit stands or falls together, so the next frame need not wait for the last one's reply.
-        replies = connection.pipeline(calls, window=AHEAD if unit else 1)
+        replies = connection.pipeline(calls, window=AHEAD if unit else 1, is_sound=bool(handle))
     return [msg_id for reply in replies if isinstance(reply, WerePut) for msg_id in reply.msg_ids]
 
 

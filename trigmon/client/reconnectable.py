@@ -63,10 +63,10 @@ class ReconnectableConnection(Connection):
         self._had_unit = self._in_unit
         return super().call(call, is_sound=is_sound)
 
-    def answers(self, calls: Iterable[Call], window: int = 8) -> list[Reply]:
+    def answers(self, calls: Iterable[Call], window: int = 8, *, is_sound: bool = False) -> list[Reply]:
         """Sends several calls. Raises BackedOut, ConnectionBroken where the link was lost under them."""
         try:
-            return super().answers(self._of_living_unit(calls), window)
+            return super().answers(self._of_living_unit(calls), window, is_sound=is_sound)
         except MQError as error:
             if not self._transport.broken:
                 raise
@@ -86,8 +86,8 @@ class ReconnectableConnection(Connection):
                 self._ends_lost_unit(call)
             yield call
 
-    def _send_ahead(self, call: Call) -> int:
-        return super()._send_ahead(with_handles(call, self._handles))
+    def _send_ahead(self, call: Call, *, is_sound: bool = False) -> int:
+        return super()._send_ahead(with_handles(call, self._handles), is_sound=is_sound)
 
     # -- one call -------------------------------------------------------------------------------------------
 

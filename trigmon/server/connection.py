@@ -151,7 +151,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Takes the bytes that came."""
-        data = bytes(_READ[:nbytes])
+        data = _READ[:nbytes]  # decoding copies what stays
         bodies = 0
         try:
             for body in self._reader.feed(data):
@@ -163,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
             self._host.cut_off(self, f"it left the protocol: {error}")
             self.end(codec.encode_response(error.sequence, codec.broken_off(error)))
             return
-        self._watch_frame(bodies, len(data))
+        self._watch_frame(bodies, nbytes)
         if bodies:
             self._calls_waiting.frame_ended()
         self._read_on()

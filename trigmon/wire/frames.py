@@ -58,8 +58,8 @@ class FrameReader:
         self.limit = limit
         self._rest = bytearray()
 
-    def feed(self, data: bytes) -> Iterable[Body]:
-        """Returns the bodies that are whole with ``data``; iterate them all before the next feed."""
+    def feed(self, data: Body) -> Iterable[Body]:
+        """Returns the bodies that are whole with ``data``, perhaps views of it; iterate all before the next feed."""
         # Nearly always a read brings one frame and nothing else: then nothing is copied together and cut again.
         if not self._rest and len(data) >= 4:
             (length,) = _LENGTH.unpack_from(data)
