@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.benchmarks.probes import Probes, put_in
 from trigmon.cli.main import main
-from trigmon.mq.calls import Put
+from trigmon.mq.calls import Commit, Put, PutMany
 from trigmon.rules.verbs import VERBS
 
 RULES = "rules: what the call wants, and the decision"
@@ -53,8 +53,9 @@ def probe() -> Probes:
     """Returns the probes, which are in all the stages of a put."""
     probes = Probes(tuple(STAGES))
     put_in(probes, STAGES)
-    verb = VERBS[Put]
-    VERBS[Put] = replace(verb, wants=probes.probed(RULES, verb.wants), decide=probes.probed(RULES, verb.decide))
+    for kind in (Put, PutMany, Commit):
+        verb = VERBS[kind]
+        VERBS[kind] = replace(verb, wants=probes.probed(RULES, verb.wants), decide=probes.probed(RULES, verb.decide))
     return probes
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.peers.on_trigmon import Trigmon
-from tests.benchmarks.peers.peer import QUEUE
+from tests.benchmarks.peers.peer import QUEUE, UNITS
 from tests.benchmarks.peers.server_process import ending_with_this
-from tests.benchmarks.peers.turn_of_clients import Turn, turn
+from tests.benchmarks.peers.turn_of_clients import UNIT, Turn, turn
 from tests.benchmarks.probed_daemon import STAGES
 from tests.benchmarks.probes import REST
 from tests.daemons import Daemon
@@ -65,7 +65,7 @@ class Stages:
     def table(self, plain: Sequence[Turn]) -> str:
         """Returns the stages, their sum, and what a daemon without probes spent in the same run."""
         whole = sum(self.spent_ns.values())
-        lines = [f"  {'':<48}{'us/put':>8}{'share':>8}{'calls/put':>11}"]
+        lines = [f"  {'':<48}{'us/msg':>8}{'share':>8}{'calls/msg':>11}"]
         for stage, spent in self.spent_ns.items():
             name = "the rest: asyncio's loop, and what has no probe" if stage == REST else stage
             calls = f"{self.calls[stage] / self.messages:.2f}" if self.calls[stage] else "-"
@@ -94,8 +94,8 @@ def sync_us(directory: Path) -> tuple[float, float]:
     return spent[0] / _SYNCS / 1e3, spent[1] / _SYNCS / 1e3
 
 
-def profile(directory: Path, rounds: int, seconds: float, clients: Sequence[int]) -> None:
-    """Prints a table for each number of clients."""
+def profile(directory: Path, rounds: int, seconds: float, clients: Sequence[int], operation: str) -> None:
+    """Prints a table for each number of clients, of ``operation``: put, or unit."""
     cpu, wall = sync_us(directory)
     print(f"one page and its fdatasync here: {cpu:,.1f} us of CPU, {wall:,.0f} us until it is done; load", end=" ")
     print(f"{os.getloadavg()[0]:.2f} before; {rounds} rounds of {seconds:g} s", flush=True)
@@ -108,21 +108,22 @@ def profile(directory: Path, rounds: int, seconds: float, clients: Sequence[int]
         try:
             for many in clients:
                 who = "1 client" if many == 1 else f"{many} clients"
-                print(f"\nCPU of a put by stage, {len(BODY):,} B, persistent, on SQLite, {who}")
-                print(_measured(plain, probed, rounds, seconds, many), flush=True)
+                what = "put" if operation == "put" else f"message of a unit of {UNIT} puts"
+                print(f"\nCPU of a {what} by stage, {len(BODY):,} B, persistent, on SQLite, {who}")
+                print(_measured(plain, probed, rounds, seconds, many, operation), flush=True)
         finally:
             probed.end()
     finally:
         plain.end()
 
 
-def _measured(plain: Trigmon, probed: Probed, rounds: int, seconds: float, clients: int) -> str:
+def _measured(plain: Trigmon, probed: Probed, rounds: int, seconds: float, clients: int, operation: str) -> str:
     stages = Stages()
     without: list[Turn] = []
     for number in range(-1, rounds):
         for peer in (plain, probed):
-            done = turn(peer, "put", clients, BODY, min(seconds, WARM_S) if number < 0 else seconds)
-            peer.empty(QUEUE)
+            done = turn(peer, operation, clients, BODY, min(seconds, WARM_S) if number < 0 else seconds)
+            peer.empty(QUEUE if operation == "put" else UNITS)
             if number >= 0 and peer is plain:
                 without.append(done)
             elif number >= 0:

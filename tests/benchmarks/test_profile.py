@@ -54,17 +54,19 @@ def test_a_function_that_is_not_there_is_an_error():
         put_in(Probes(["any"]), {"any": ["trigmon.wire.codec:no_such"]})
 
 
-def test_the_profile_of_a_put_meets_every_stage():
-    argv = ["--profile", "--rounds", "1", "--seconds", "0.3", "--clients", "1,3"]
+@pytest.mark.parametrize(("what", "clients", "decoded"), [("put", "1,3", "1.00"), ("unit", "2", "0.02")])
+def test_the_profile_meets_every_stage(what, clients, decoded):
+    argv = ["--profile", what, "--rounds", "1", "--seconds", "0.3", "--clients", clients]
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *argv], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
-    for table in done.stdout.split("CPU of a put by stage")[1:]:
+    title = {"put": "CPU of a put by stage", "unit": "CPU of a message of a unit of 100 puts by stage"}[what]
+    for table in done.stdout.split(title)[1:]:
         calls = dict(re.findall(r"^  (\S.*?)  +-?[\d.]+ +-?[\d.]+% +(\S+)$", table, re.MULTILINE))
         assert set(STAGES) <= set(calls)
         rare = ("database: commit without a sync", "database: sync and checkpoint")  # so few puts may need none
         assert [stage for stage in STAGES if calls[stage] == "-" and stage not in rare] == []
-        assert calls["decode"] == "1.00"
+        assert calls["decode"] == decoded
         assert re.search(r"a daemon without probes, from /proc, in turns +[1-9]", table)
-    assert done.stdout.count("CPU of a put by stage") == 2
+    assert done.stdout.count(title) == clients.count(",") + 1
