@@ -57,6 +57,19 @@ def looks():
     connection.drop()
 
 
+def test_the_priority_at_which_messages_count_is_that_of_the_first_one_or_defprty(there, looks):
+    there.alter(QUEUE, trigger_msg_priority=3, def_priority=4)
+    assert (looks.look(QUEUE).trigger_priority, looks.look(QUEUE).priority) == (3, -1)
+    for priority in (1, 2):
+        there.qm.put(QUEUE, b"", priority=priority)
+    assert looks.look(QUEUE).priority == 2
+    with there.qm.open(QUEUE, "input_shared") as queue:
+        list(queue.drain())
+    there.alter(QUEUE, msg_delivery_sequence="fifo")
+    there.qm.put(QUEUE, b"", priority=1)
+    assert looks.look(QUEUE).priority == 4
+
+
 def mine(pid):
     return pid == os.getpid()
 

@@ -216,6 +216,14 @@ def test_messages_that_are_not_committed_are_not_left(world):
     assert [run["attempt"] for run in world.rows(retries="2")] == [2]
 
 
+@pytest.mark.parametrize(("priority", "tries"), [(2, 1), (3, 2), (-1, 2)], ids=["lower", "as high", "not seen"])
+def test_messages_below_the_trigger_priority_are_not_left(world, priority, tries):
+    world.alter(retry=2)
+    world.record(remote_before=FIRST)
+    world.ends(after={"trigger_priority": 3, "priority": priority})
+    assert len(world.rows()) == tries
+
+
 def test_successes_open_no_breaker_where_the_first_message_may_not_be_browsed(world):
     world.alter(breaker=2)
     for number in range(1, 5):

@@ -19,7 +19,7 @@ from trigmon.bridge.pcf_inquiry import CommandQueue, NoAnswerError
 from trigmon.bridge.remote_facts import QueueManagerFacts, handles_of, raise_if_away, status_of
 from trigmon.bridge.seen_queue import OpenHandle
 from trigmon.mq.attributes import ATTRIBUTES, STATUS
-from trigmon.mq.enums import ObjectType
+from trigmon.mq.enums import MsgDeliverySequence, ObjectType
 from trigmon.mq.run_parts import QueueThere
 from trigmon.pcf.numbers import Parameter, PcfCommand
 
@@ -29,7 +29,10 @@ ANSWER_S: Final = 1.0
 """So long a look waits for the command server."""
 SILENCE_S: Final = 60.0
 """So long a command server is not asked again that did not answer, or that this user may not ask."""
-_TRIGGER_TYPE: Final = ATTRIBUTES[ObjectType.QLOCAL]["trigger_type"].selector
+_TRIGGER_TYPE, _TRIGGER_PRIORITY, _PRIORITY, _SEQUENCE = (
+    ATTRIBUTES[ObjectType.QLOCAL][name].selector
+    for name in ("trigger_type", "trigger_msg_priority", "def_priority", "msg_delivery_sequence")
+)
 _DEPTH, _READERS = (STATUS[name].selector for name in ("current_q_depth", "open_input_count"))
 
 
@@ -90,7 +93,7 @@ class QueueLook:
         return None, 0
 
     def _inquired(self, queue: Any, q_name: str) -> QueueThere:
-        wanted = [_TRIGGER_TYPE, _DEPTH, _READERS]
+        wanted = [_TRIGGER_TYPE, _TRIGGER_PRIORITY, _PRIORITY, _SEQUENCE, _DEPTH, _READERS]
         return _there(self._connection.call(f"MQINQ of {q_name}", lambda: queue.inquire(wanted)))
 
     def _with_first(self, seen: QueueThere, queue: Any, q_name: str) -> QueueThere:
@@ -100,7 +103,8 @@ class QueueLook:
         except RemoteError as error:
             raise_if_away(error)
             return replace(seen, uncommitted=seen.depth) if error.reason == NO_MESSAGE else seen
-        return replace(seen, first=first.MsgId.hex(), backouts=first.BackoutCount)
+        priority = first.Priority if seen.priority < 0 else seen.priority
+        return replace(seen, first=first.MsgId.hex(), backouts=first.BackoutCount, priority=priority)
 
     # -- by PCF ---------------------------------------------------------------------------------------------
 
@@ -162,6 +166,8 @@ def _there(values: Any) -> QueueThere:
         trigger_type=_TYPES[kind] if 0 <= kind < len(_TYPES) else "",
         depth=values.get(_DEPTH, 0),
         readers=values.get(_READERS, 0),
+        trigger_priority=values.get(_TRIGGER_PRIORITY, 0),
+        priority=values.get(_PRIORITY, -1) if values.get(_SEQUENCE) == MsgDeliverySequence.FIFO else -1,
     )
 
 

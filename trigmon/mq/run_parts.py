@@ -16,6 +16,10 @@ class QueueThere(msgspec.Struct, frozen=True, gc=False):
     first: str = ""  # MsgId of the first message, in hexadecimal digits; "" where there was none, or it was not seen
     backouts: int = 0  # how often that message was backed out
     uncommitted: int = 0  # how many of the depth are known not to be committed
+    trigger_priority: int = 0  # TRIGMPRI: messages of lower priority do not count
+    # The priority at which its messages count: the first one's, which no other exceeds, or DEFPRTY where the queue is
+    # FIFO; -1 where that is not known.
+    priority: int = -1
     # How many of the readers are handles of the run's own program; -1 where that was not asked, or cannot be known.
     own_readers: int = -1
 

@@ -24,12 +24,18 @@ def bridged_queue(run: Run) -> QueueFacts | None:
     if not bridged.remote_q_mgr:
         return None
     seen = bridged.remote_after or bridged.remote_before
-    trigger_type = _TYPES.get(seen.trigger_type, TriggerType.EVERY) if seen is not None else TriggerType.EVERY
     trigger = run.trigger
-    definition = LocalQueue(name=trigger.q_name, trigger_type=trigger_type, process_name=trigger.process_name)
-    depth = 1 if seen is None else max(0, seen.depth)
-    uncommitted = 0 if seen is None else min(depth, max(0, seen.uncommitted))
-    return QueueFacts(definition=definition, depths=(*(0,) * _HIGHEST, depth), uncommitted_puts=uncommitted)
+    if seen is None:
+        seen = QueueThere(trigger_type="every", depth=1)
+    definition = LocalQueue(
+        name=trigger.q_name,
+        trigger_type=_TYPES.get(seen.trigger_type, TriggerType.EVERY),
+        trigger_msg_priority=seen.trigger_priority,
+        process_name=trigger.process_name,
+    )
+    depths = [0] * (_HIGHEST + 1)
+    depths[seen.priority if 0 <= seen.priority <= _HIGHEST else _HIGHEST] = depth = max(0, seen.depth)
+    return QueueFacts(definition, tuple(depths), uncommitted_puts=min(depth, max(0, seen.uncommitted)))
 
 
 def is_seen_there(run: Run) -> bool:
