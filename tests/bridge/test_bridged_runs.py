@@ -232,6 +232,39 @@ def test_openwait_looks_for_a_handle_of_the_programs_own(bench):
     assert one.ended(2)[0]["exit_status"] == 0
 
 
+HOLDS = """\
+import pathlib
+import signal
+import sys
+import time
+
+import ibmmq as mq
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+qmgr = mq.QueueManager(None)
+qmgr.connect_with_options("PROD", cno=mq.CNO())
+queue = mq.Queue(qmgr, "Q", mq.CMQC.MQOO_INPUT_SHARED)
+queue.get(None, mq.MD(), mq.GMO(Options=mq.CMQC.MQGMO_SYNCPOINT))
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(600)
+"""
+
+
+def test_what_a_process_of_the_program_has_in_flight_elsewhere_counts_as_left(bench):
+    one = bench()
+    ready, holds = one.home / "ready", one.home / "holds.py"
+    holds.write_text(HOLDS)
+    python = shlex.quote(sys.executable)
+    text = f"[ -e {ready} ] && exit 0; {python} {holds} {ready} & while [ ! -e {ready} ]; do sleep 0.05; done; exit 3"
+    one.process(appl_id=one.program(text), retry_wait_s=1)
+    one.queue()
+    one.monitored()
+    one.far.put("Q", b"")
+    first, again = one.ended(2)
+    assert (first["exit_status"], first["remote_after"]["depth"], first["remote_after"]["readers"]) == (3, 1, 0)
+    assert (again["retries"], again["exit_status"]) == (first["run_id"], 0)
+
+
 def test_the_time_to_open_a_queue_begins_again_while_its_queue_manager_is_away(bench):
     one = bench()
     one.process(appl_id=one.program("sleep 600"), open_wait_s=2, retry=0)

@@ -1,8 +1,8 @@
 """What a monitor looks at of a queue elsewhere: its trigger type, its depth, its readers, its first message.
 
 MQINQ and a browse come first. PCF is asked for what they leave open and a judgement needs, one command a look at most:
-for the attributes where MQINQ is refused, for the handles where it is asked whether a program has the queue open, and
-else for the uncommitted messages where the first message cannot be browsed.
+for the attributes where MQINQ is refused, for the handles where somebody has the queue open and it is asked whether a
+program has, and where nobody has for the uncommitted messages, if the first message cannot be browsed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class QueueLook:
             if seen is not None and seen.depth and options & codes.MQOO_BROWSE:
                 seen = self._with_first(seen, queue, q_name)
             if seen is not None and inquires:
-                seen = self._with_uncommitted(seen, q_name) if is_own is None else self._with_own(seen, q_name, is_own)
+                seen = self._with_own(seen, q_name, is_own) if seen.readers else self._with_uncommitted(seen, q_name)
         finally:
             if queue is not None and self._connection.is_connected:
                 self._connection.call(f"MQCLOSE of {q_name}", queue.close)
@@ -112,9 +112,11 @@ class QueueLook:
         found = self._answer(lambda commands: commands.ask(PcfCommand.INQUIRE_Q, (Parameter.Q_NAME, q_name)))
         return _there(found[0]) if found else None
 
-    def _with_own(self, seen: QueueThere, q_name: str, is_own: Callable[[int], bool]) -> QueueThere:
+    def _with_own(self, seen: QueueThere, q_name: str, is_own: Callable[[int], bool] | None) -> QueueThere:
         """Adds how many readers are the program's. The queue is open here meanwhile: this process has a handle too."""
-        handles = self._answer(lambda commands: handles_of(commands, q_name)) if seen.readers else None
+        if is_own is None:
+            return seen
+        handles = self._answer(lambda commands: handles_of(commands, q_name))
         return seen if handles is None else replace(seen, own_readers=own_readers(handles, is_own))
 
     def _with_uncommitted(self, seen: QueueThere, q_name: str) -> QueueThere:
@@ -122,7 +124,7 @@ class QueueLook:
 
         MQ counts uncommitted gets among them. So they tell of puts where nobody has the queue open for input.
         """
-        if not seen.depth or seen.first or seen.uncommitted or seen.readers:
+        if not seen.depth or seen.first or seen.uncommitted:
             return seen
         status = self._answer(lambda commands: status_of(commands, q_name)) or {}
         uncommitted = status.get(Parameter.UNCOMMITTED_MSGS)

@@ -1,6 +1,7 @@
 """Looks at queues elsewhere for the reaper, which itself waits for no network: a thread and a connection a bridge.
 
-A look that takes too long is answered as if the queue could not be seen.
+A look that takes too long is answered as if the queue could not be seen. What a program has in flight counts as left: a
+look behind its end waits, for some time, until its handles are closed there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from trigmon.setting_sections import BridgeSettings
 log = logger()
 _LONGEST_S: Final = 5.0
 _SAY_AGAIN_S: Final = 60.0
+# So often it is looked again whether a program's handles are closed, and so long before the end of a look for the last.
+_AGAIN_S, _LAST_S = 0.1, 1.0
 
 
 class Bridges(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,12 +60,12 @@ class Look(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_own(self) -> Callable[[int], bool] | None:
-        """What tells whether a process is one of the run's program, where it is asked who has its queue open.
+        """What tells whether a process is one of the run's program; None where processes do not tell.
 
         What reads a queue for Spark may be another process than the run's: a server, an executor.
         """
         child = self.child
-        if self.end is not None or not child.pid or child.trigger.appl_type == ApplType.SPARK:
+        if not child.pid or child.trigger.appl_type == ApplType.SPARK:
             return None
         return lambda pid: is_process_of(child, pid)
 
@@ -70,7 +73,7 @@ class Look(msgspec.Struct, frozen=True, eq=False):
 def is_process_of(child: Child, pid: int) -> bool:
     """Returns whether this process is of a run's program: in its session, or by the run that its environment names."""
     try:
-        return os.getsid(pid) == child.pid or run_directory.run_of(pid) == child.run_id
+        return pid == child.pid or os.getsid(pid) == child.pid or run_directory.run_of(pid) == child.run_id
     except OSError:  # it has ended
         return False
 
@@ -136,5 +139,15 @@ class RemoteLooks:
                 self._seldom.warning("a queue elsewhere cannot be seen", bridge=name, error=str(error))
             except Exception:
                 log.exception("a look at a queue elsewhere failed", bridge=name)
-            self._answer(wanted, seen)
+            if seen is not None and _is_reading(wanted, seen):
+                time.sleep(_AGAIN_S)
+                self._wanted[name].put(wanted)
+            else:
+                self._answer(wanted, seen)
         connection.drop()
+
+
+def _is_reading(wanted: Look, seen: QueueThere) -> bool:
+    """Returns whether a program that has ended has its queue open yet, and it can be waited for."""
+    is_left = wanted.end is not None and seen.own_readers > 0
+    return is_left and time.monotonic() < wanted.until - _LAST_S
