@@ -114,7 +114,7 @@ printf -- '- process: TRIGMON.PLAY\n  appl_id: /bin/true\n' >"$work/play.yaml"
 TRIGMON_CONFIG="$work/trigmon.yaml"
 export TRIGMON_CONFIG
 trigmon bridge check PLAY || fail "a check above: its remedy stands below it"
-TRIGMON_HOME="${TRIGMON_PLAY_HOME:-$work/home}"
+TRIGMON_HOME="$work/home"
 TRIGMON_QMGR=TRIGMON.PLAY
 export TRIGMON_HOME TRIGMON_QMGR
 trigmon run >"$work/run.log" 2>&1 &

@@ -6,7 +6,9 @@ trigmon's C library is in the place of IBM's client: its TLS, its channel table,
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,6 +154,26 @@ def test_the_play_passes_with_the_shipped_rights(bridge):
         assert {row["outcome"] for row in rows} == {"ok"}, rows
         assert status == 0
     assert bridge.depth(INITIATION) == bridge.depth(DEADQ) == 0
+
+
+def test_the_script_starts_a_program_for_each_of_twenty_messages_and_finds_bad_triggers_as_dead_letters(bridge):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TRIGMON_")} | bridge.variables
+    env |= {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}", "LD_LIBRARY_PATH": bridge.library}
+    env |= {"TRIGMON_HOME": str(bridge.home), "PYTHONWARNINGS": "ignore"}
+    env |= {"BRIDGE_USER": "app", "BRIDGE_PASSWORD": PASSWORD}
+    argv = ["sh", str(SHIPPED / "play.sh"), "--queue-manager", "PROD"]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "PASS"), done.stdout + done.stderr
+    steps = [line for line in done.stdout.splitlines() if line.startswith("ok        ")][-6:]
+    assert [step.partition(":")[0].removeprefix("ok        ") for step in steps] == [
+        "TRIGMON.PLAY there",
+        "20 messages are put",
+        "each starts TRIGMON.PLAY here once",
+        "the messages are still there, each once",
+        "a message that is no trigger message is a dead letter",
+        "a trigger message for an unknown process is a dead letter",
+    ]
+    assert bridge.depth("TRIGMON.PLAY") == bridge.depth(INITIATION) == bridge.depth(DEADQ) == 0
 
 
 def test_a_program_comes_there_by_the_channel_table_and_a_secret_of_its_own(bridge):
