@@ -149,6 +149,20 @@ def test_the_chosen_one_is_meant_however_many_run(nowhere):
             default_address()
 
 
+def test_one_that_does_not_run_is_chosen_with_a_remark(nowhere):
+    file = nowhere / "client.ini"
+    file.write_text("[FAR]\naddress = tls://far.example.com\n")
+    env = {"TRIGMON_RUNTIME": str(nowhere), "TRIGMON_CLIENT_FILE": str(file)}
+
+    def remark(*arguments):
+        return run_cli("use", *arguments, env=env).stderr
+
+    assert remark("TWO") == "no queue manager TWO runs on this machine now, and no client.ini says where one is\n"
+    assert remark("FAR") == remark("--none") == remark() == ""
+    with listen(nowhere, "TWO"):
+        assert remark("TWO") == ""
+
+
 def test_a_variable_and_a_file_for_this_call_come_before_the_chosen_one(nowhere, monkeypatch):
     use("CHOSEN")
     (nowhere / "mine.yaml").write_text("qmgr: {name: CONFIGURED}\n")

@@ -324,4 +324,4 @@ def _shortened(text: str, most: int = 60) -> str:
 def _no_such(which: dict[str, Any]) -> Exception:
     from trigmon.mq.errors import UnknownObjectName
 
-    return UnknownObjectName(f"MESSAGE({which['msg_id'].hex()})" if which["msg_id"] else "MESSAGE(): none fits")
+    return UnknownObjectName(f"MESSAGE({which['msg_id'].hex()})" if which["msg_id"] else "MESSAGE(*): none fits")

@@ -77,7 +77,7 @@ def one(run: str | None, where: dict[str, Any] | None = None, fits: Fits = any_r
         found = find(where or {}, 1, fits=fits).runs or find(where or {}, 1).runs
         if not found:
             named = " ".join(f"{key.upper()}({value})" for key, value in (where or {}).items())
-            raise UnknownObjectName(f"RUN(): none is on record{named and f' of {named}'}")
+            raise UnknownObjectName(f"RUN(*): none is on record{named and f' of {named}'}")
         return found[0]
     found = find({"run_id": run}, 1).runs
     if not found and len(run) < _ID_LENGTH:

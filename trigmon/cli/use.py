@@ -32,3 +32,19 @@ def use(name: str, is_none: bool) -> None:
     chosen = paths.default_qmgr()
     text = f"{chosen} is meant by default" if chosen else "no queue manager is chosen: the one that runs is meant"
     output.done(f"{text} ({file})", {"q_mgr_name": chosen, "file": str(file)})
+    if chosen and not _is_known(chosen):
+        output.note(f"no queue manager {chosen} runs on this machine now, and no client.ini says where one is")
+
+
+def _is_known(name: str) -> bool:
+    """Returns whether a queue manager of this name runs here, as far as this user may see, or ``client.ini`` has it."""
+    from trigmon import paths
+
+    try:
+        if paths.find_socket(name).exists():
+            return True
+    except PermissionError:
+        return True
+    from trigmon.client.tls import configured
+
+    return bool(configured(name))
