@@ -65,6 +65,7 @@ USED_BY_FILE = {
     "tests/benchmarks/test_peers.py::test_the_command_prints": "postgres",
     "tests/bridge/test_bad_trigger_messages.py": "process",
     "tests/bridge/test_bridge_by_tls.py": "process",
+    "tests/bridge/test_bridged_runs.py::test_a_process_with_runas": "root",
     "tests/bridge/test_checks.py": "process",
     "tests/bridge/test_explain_with_a_monitor.py": "process",
     "tests/bridge/test_play.py": "process",

@@ -61,6 +61,20 @@ def test_several_initiation_queues_of_a_bridge_are_served(bench):
     }
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as another user")
+def test_a_process_with_runas_runs_as_that_user_for_a_queue_elsewhere(bench):
+    one = bench()
+    users = one.home / "users"
+    users.write_text("nobody\n")
+    one.variables["TRIGMON_MONITOR_RUN_AS_FILE"] = str(users)
+    one.process(appl_id="/bin/sh -c 'test `id -un` = nobody'", run_as="nobody")
+    one.queue()
+    one.monitored()
+    one.far.put("Q", b"")
+    (run,) = one.ended(1)
+    assert (run["state"], run["exit_status"], run["user"], run["bridge"]) == ("exited", 0, "nobody", "FAR"), run
+
+
 def test_several_queue_managers_are_served_and_one_that_is_away_hinders_no_other(bench):
     one = bench()
     one.process()
