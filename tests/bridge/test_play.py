@@ -1,4 +1,4 @@
-"""The play that a user starts against an own IBM MQ, and its script: here a second trigmon is in the place of that MQ."""
+"""The play that a user starts against an own IBM MQ, and its script: here a second trigmon takes the place of MQ."""
 
 from __future__ import annotations
 
