@@ -25,7 +25,7 @@ from tests.strangers import as_user
 from trigmon.bridge.connection import RemoteConnection, ibmmq
 from trigmon.bridge.copy_threads import copy_of
 from trigmon.bridge.intake import RemoteIntake
-from trigmon.bridge.queue_look import QueueLook, own_readers
+from trigmon.bridge.queue_look import QueueLook, own_readers, pids_tell
 from trigmon.bridge.seen_queue import OpenHandle
 from trigmon.mq.calls import Alter, Delete, SetAuthority
 from trigmon.setting_sections import BridgeSettings
@@ -101,12 +101,16 @@ def handle(pid=1, for_input=True, channel=""):
 
 
 def test_process_ids_tell_only_where_this_process_has_its_own_and_no_channel_is_between():
-    own = handle(os.getpid(), for_input=False)
-    assert own_readers([own, handle(1)], nobodys) == 0
-    assert own_readers([own, handle(1), handle(1)], lambda pid: pid == 1) == 2
-    assert own_readers([handle(1)], nobodys) == -1
-    assert own_readers([handle(os.getpid(), for_input=False, channel="C"), handle(1)], nobodys) == -1
-    assert own_readers([own, handle(1, channel="C")], lambda pid: True) == -1
+    assert pids_tell([handle(1), handle(os.getpid(), for_input=False)])
+    assert not pids_tell([handle(1)])
+    assert not pids_tell([handle(1), handle(os.getpid(), for_input=False, channel="C")])
+
+
+def test_a_reader_that_came_by_a_channel_may_be_the_program():
+    assert own_readers([handle(1), handle(2, for_input=False)], nobodys) == 0
+    assert own_readers([handle(1), handle(1), handle(2)], lambda pid: pid == 1) == 2
+    assert own_readers([handle(1, channel="C"), handle(2)], nobodys) == -1
+    assert own_readers([handle(1, channel="C"), handle(2)], lambda pid: True) == 1
 
 
 def test_a_command_server_that_does_not_answer_is_not_asked_again_at_once(there, looks):

@@ -28,7 +28,8 @@ _TYPES: Final = ("none", "first", "every", "depth")
 ANSWER_S: Final = 1.0
 """So long a look waits for the command server."""
 SILENCE_S: Final = 60.0
-"""So long a command server is not asked again that did not answer, or that this user may not ask."""
+"""So long a command server is not asked again that did not answer, or that this user may not ask, and so long for no
+handles where their process ids do not tell."""
 _TRIGGER_TYPE, _TRIGGER_PRIORITY, _PRIORITY, _SEQUENCE = (
     ATTRIBUTES[ObjectType.QLOCAL][name].selector
     for name in ("trigger_type", "trigger_msg_priority", "def_priority", "msg_delivery_sequence")
@@ -42,7 +43,7 @@ class QueueLook:
     def __init__(self, connection: RemoteConnection, answer_s: float = ANSWER_S) -> None:
         self._connection = connection
         self._answer_s = answer_s
-        self._asks_from = 0.0
+        self._asks_from = self._asks_handles_from = 0.0
 
     def look(self, q_name: str, is_own: Callable[[int], bool] | None = None) -> QueueThere | None:
         """Returns how a queue stands now; None where the user of the bridge may not see it, or it is gone.
@@ -114,10 +115,15 @@ class QueueLook:
 
     def _with_own(self, seen: QueueThere, q_name: str, is_own: Callable[[int], bool] | None) -> QueueThere:
         """Adds how many readers are the program's. The queue is open here meanwhile: this process has a handle too."""
-        if is_own is None:
+        if is_own is None or time.monotonic() < self._asks_handles_from:
             return seen
         handles = self._answer(lambda commands: handles_of(commands, q_name))
-        return seen if handles is None else replace(seen, own_readers=own_readers(handles, is_own))
+        if handles is None:
+            return seen
+        if not pids_tell(handles):
+            self._asks_handles_from = time.monotonic() + SILENCE_S
+            return seen
+        return replace(seen, own_readers=own_readers(handles, is_own))
 
     def _with_uncommitted(self, seen: QueueThere, q_name: str) -> QueueThere:
         """Adds the uncommitted messages where no browse showed them.
@@ -147,16 +153,17 @@ class QueueLook:
                 commands.close()
 
 
-def own_readers(handles: Iterable[OpenHandle], is_own: Callable[[int], bool]) -> int:
-    """Returns how many handles for input are of the run's program; -1 where their process ids do not tell.
+def pids_tell(handles: Iterable[OpenHandle]) -> bool:
+    """Returns whether process ids of handles are those of this machine: this process finds its own among them.
 
-    They tell it where this process finds its own id at its own handle: a queue manager of another machine has other
-    ids, and a handle that came by a channel has that of the channel's process.
+    A queue manager of another machine has other ids, and a handle that came by a channel has the channel's process.
     """
-    found = list(handles)
-    readers = [handle for handle in found if handle.for_input]
-    if not any(handle.pid == os.getpid() and not handle.channel for handle in found):
-        return -1
+    return any(handle.pid == os.getpid() and not handle.channel for handle in handles)
+
+
+def own_readers(handles: Iterable[OpenHandle], is_own: Callable[[int], bool]) -> int:
+    """Returns how many handles for input are of the run's program; -1 where only one of a channel may be."""
+    readers = [handle for handle in handles if handle.for_input]
     own = sum(not handle.channel and is_own(handle.pid) for handle in readers)
     return own if own or not any(handle.channel for handle in readers) else -1
 
