@@ -11,13 +11,15 @@ import pytest
 from tests.bridge.conftest import NEEDS_IBMMQ
 from tests.bridge.two_queue_managers import TwoQueueManagers, depth
 from tests.daemons import define, queue_managers
-from tests.spark.killing import DRIVER, MONITOR, Q_MGR, Q, SparkMachine, moment
+from tests.spark.killing import COMES_S, DRIVER, MONITOR, Q_MGR, Q, SparkMachine, moment
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue
 
 pytestmark = [NEEDS_IBMMQ, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3000)]
 COPY, THERE = "copy", "queue manager there"
 VICTIMS = (COPY, THERE, Q_MGR, MONITOR, DRIVER)
+BATCHES_A_KILL = 20
+"""The job goes on for some batches behind the first of them, which is when it or what it needs is killed."""
 
 
 @pytest.fixture
@@ -28,8 +30,8 @@ def two(tmp_path_factory, library_directory):
 
 
 @pytest.fixture
-def machine(two, tmp_path, count):
-    made = SparkMachine(two.here, tmp_path, "local[2]", count)
+def machine(two, tmp_path, count, rounds):
+    made = SparkMachine(two.here, tmp_path, "local[2]", count, rounds * len(VICTIMS) * BATCHES_A_KILL)
     yield made
     made.clean_up()
 
@@ -47,12 +49,18 @@ def test_each_message_is_in_the_table_once_whatever_is_killed_on_its_way(two, ma
     copy = two.start(f"{Q}@QM9", **quiet)
     try:
         for kill in range(kills):
+            before = machine.batches()
             with two.there.connect() as qm:
                 qm.put_many(Q, [b"%d" % n for n in range(kill * each, (kill + 1) * each)], persistence="persistent")
-            left = chance.randrange(each // 4, each)
-            until(lambda left=left: depth(two.there, Q) <= left, 120)  # it copies
             victim = VICTIMS[kill % len(VICTIMS)]
-            print(f"{victim} is killed, {depth(two.there, Q)} are left there")
+            if victim in (COPY, THERE):  # it copies
+                left = chance.randrange(each // 4, each)
+                until(lambda left=left: depth(two.there, Q) <= left, 120)
+            else:  # the job has written one of these batches, and writes the next
+                until(lambda before=before: machine.batches() > before, COMES_S)
+                time.sleep(chance.uniform(0, 0.5))
+            there, here, batches = depth(two.there, Q), depth(two.here, Q), machine.batches()
+            print(f"{victim} is killed: {there} are left there, {here} here, {batches} batches are in the table")
             if victim == COPY:
                 assert copy.poll() is None
                 copy.kill()
@@ -63,10 +71,7 @@ def test_each_message_is_in_the_table_once_whatever_is_killed_on_its_way(two, ma
                 two.there.kill()
                 two.there.start()
             else:
-                when = moment(victim, seed + kill)
-                if victim == DRIVER:
-                    machine.come_to(victim, when._replace(batches=-1))
-                machine.kill(victim, when)
+                machine.kill(victim, moment(victim, seed + kill))
         until(lambda: depth(two.there, Q) == 0)
         until(lambda: depth(two.here, record_queue(f"{Q}@QM9")) == 0)
         copy.terminate()
@@ -75,6 +80,6 @@ def test_each_message_is_in_the_table_once_whatever_is_killed_on_its_way(two, ma
         copy.kill()
         copy.wait()
     machine.wait_until_drained()
-    print(f"runs: {machine.ended()}")
+    print(f"{machine.batches()} batches, runs: {machine.ended()}")
     machine.end()
     machine.judge(count)

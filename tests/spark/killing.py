@@ -66,9 +66,12 @@ def moment(victim: str, seed: int) -> Moment:
 
 
 class SparkMachine:
-    """A queue manager, its monitor, and the queue, whose first message starts the job on this Spark master."""
+    """A queue manager, its monitor, and the queue, whose first message starts the job on this Spark master.
 
-    def __init__(self, daemon: Any, directory: Path, master: str, count: int) -> None:
+    The queue has room for ``count`` messages, which fall into so many ``batches`` at least.
+    """
+
+    def __init__(self, daemon: Any, directory: Path, master: str, count: int, batches: int = BATCHES) -> None:
         self.daemon = daemon
         self.table = directory / "the table"
         self._log = directory / "monitor.log"
@@ -82,7 +85,7 @@ class SparkMachine:
             "spark_master": master,
             "spark_conf": " ".join(f"{name}={value}" for name, value in conf.items()),
             "instances": 1,  # two of one consumer would take the batches from each other
-            "spark_arguments": shlex.join([str(self.table), str(count // BATCHES)]),
+            "spark_arguments": shlex.join([str(self.table), str(count // batches)]),
         }
         trigger = {"trigger_control": "on", "trigger_type": "first", "initiation_q_name": INITQ}
         with daemon.connect() as qm:
@@ -110,7 +113,7 @@ class SparkMachine:
         if moment.batches < 0:
             until(self._running, COMES_S)
         else:
-            until(lambda: len(list(self.table.glob("batch=*"))) >= moment.batches, COMES_S)
+            until(lambda: self.batches() >= moment.batches, COMES_S)
         if victim == EXECUTOR:
             until(lambda: self._pids(victim, moment.part), COMES_S)
         time.sleep(moment.delay_s)
@@ -154,6 +157,10 @@ class SparkMachine:
         self._monitor.wait()
 
     # -- what is so -----------------------------------------------------------------------------------------
+
+    def batches(self) -> int:
+        """Returns how many batches are in the table."""
+        return len(list(self.table.glob("batch=*")))
 
     def row(self, q_name: str) -> dict[str, Any]:
         with self.daemon.connect() as qm:
