@@ -101,6 +101,7 @@ def test_system_queues_are_listed_when_asked_for(trigmon: Trigmon):
 
 
 def test_no_such_name_is_not_shown_as_an_empty_list(trigmon: Trigmon):
+    assert trigmon("watch", "list").stderr == "there is no watch; --system shows the SYSTEM objects too\n"
     assert trigmon("queue", "list", "NONE").exit_code == 3
     nothing = trigmon("queue", "list", "NONE*")
     assert (nothing.exit_code, nothing.stdout) == (0, "")

@@ -2,9 +2,12 @@
 
 import json
 import ssl
+import sys
 
 import pytest
 
+import trigmon.tls
+from tests.cli.conftest import run_cli
 from trigmon.tls import accounts, passwords
 
 
@@ -125,3 +128,12 @@ def test_a_user_before_the_files_are_made_is_one_sentence(run):
     assert status == 1
     assert "users.yaml" in said
     assert "Traceback" not in said
+
+
+def test_without_the_extra_its_name_is_the_answer(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.delitem(sys.modules, "trigmon.tls.certificates", raising=False)
+    monkeypatch.delattr(trigmon.tls, "certificates", raising=False)
+    shown = run_cli("tls", "show")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert shown.stderr == "trigmon: certificates need the package cryptography: pip install 'trigmon[tls]'\n"

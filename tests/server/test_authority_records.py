@@ -185,6 +185,7 @@ def test_explain_says_why_not_as_the_next_call_gets_it(one):
 
 
 def test_the_command_line_grants_lists_and_revokes_and_asks_before_the_first_record(one):
+    assert "putt is no right" in one.trigmon("grant", str(ALICE), "putt", "ORDERS.**").stderr
     first = one.trigmon("grant", str(ALICE), "put,inquire", "ORDERS.**")
     assert first.returncode == 2
     assert "--first" in first.stderr

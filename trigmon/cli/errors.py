@@ -45,6 +45,8 @@ def exit_for(error: Exception) -> tuple[int | None, list[str]]:
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
         return FAILED, [f"{name}{error.strerror or error}"]
+    if isinstance(error, ImportError) and "pip install" in str(error):  # of a module that needs an extra
+        return FAILED, [str(error)]
     return None, []
 
 

@@ -80,7 +80,8 @@ def show_list(object_type: str, pattern: str, columns: list[str], *, system: boo
     if not count and "*" not in pattern:
         raise UnknownObjectName(_named(object_type, pattern))
     if not count:
-        output.note(f"nothing is named {pattern}; --system shows the SYSTEM objects too")
+        nothing = f"there is no {object_type.lower()}" if pattern == "*" else f"nothing is named {pattern}"
+        output.note(f"{nothing}; --system shows the SYSTEM objects too")
 
 
 def show_one(object_type: str, name: str) -> None:

@@ -41,6 +41,9 @@ def grant(who: str, rights: str, profile: str, of_type: str, first: bool) -> Non
     """
     from trigmon.cli.objects import rows
 
+    # What is mistyped is refused before anything is asked.
+    _words(rights)
+    _record(who, of_type, profile)
     with invocation().connected() as qm:
         if not first and next(rows(qm, "AUTHREC"), None) is None:
             raise click.UsageError(
@@ -110,17 +113,24 @@ def _record(who: str, of_type: str, profile: str) -> str:
         raise click.UsageError(error.about) from None
 
 
-def _set(qm: Connection, who: str, of_type: str, profile: str, *, add: str = "", remove: str = "") -> None:
-    from trigmon.cli import output
-    from trigmon.mq.calls import SetAuthority
+def _words(rights: str) -> list[str]:
+    """Returns the plain words of rights with commas between them. Raises UsageError."""
     from trigmon.mq.errors import ParmValueError
-    from trigmon.mq.replies import Values
     from trigmon.mq.rights import plain_words, read_rights
 
     try:
-        words = [word for given in (add, remove) for word in plain_words(read_rights(given))] or ["none"]
+        return plain_words(read_rights(rights))
     except ParmValueError as error:
         raise click.UsageError(error.about) from None
+
+
+def _set(qm: Connection, who: str, of_type: str, profile: str, *, add: str = "", remove: str = "") -> None:
+    from trigmon.cli import output
+    from trigmon.mq.calls import SetAuthority
+    from trigmon.mq.replies import Values
+    from trigmon.mq.rights import plain_words, read_rights
+
+    words = _words(add) or _words(remove) or ["none"]
     call = SetAuthority(name=_record(who, of_type, profile), add=words if add else [], remove=words if remove else [])
     done = qm.ask(call, Values).values
     now = ", ".join(plain_words(read_rights(done["after"]))) or "nothing"
