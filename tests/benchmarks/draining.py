@@ -24,11 +24,8 @@ from tests.benchmarks.loads import cpu_seconds
 from tests.daemons import Daemon, define
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.spark import drain
-from trigmon.spark.batch_reserver import LONGEST_NAME
 
 Q, BODY, A_FILE = "DRAINED", b"x" * 1024, 10_000
-NONE_AHEAD = "x" * LONGEST_NAME
-"""A consumer whose next batch is not reserved ahead: its name leaves no room for another one."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,7 +49,7 @@ class Draining:
                 queue.put_many([BODY] * min(BATCH, self._count - first), syncpoint=True)
                 qm.commit()
 
-    def drained(self, batches: int = 1, consumer: str = "") -> tuple[float, float]:
+    def drained(self, batches: int = 1) -> tuple[float, float]:
         """Messages a second by ``trigmon.spark.drain``, from its first call to its last, and the daemon's us a row."""
         self.fill()
         before = cpu_seconds(self._daemon.process.pid)
@@ -61,7 +58,6 @@ class Draining:
             table=self.table(),
             queue=Q,
             qmgr=self._daemon.address,
-            consumer=consumer or None,
             max_rows=self._count // batches,
             options={"columns": "msg_id,put_time,data"},
         )
@@ -117,7 +113,6 @@ def ways(it: Draining) -> dict[str, Callable[[], tuple[float, float]]]:
         "single gets and pyarrow": it.looped,
         "trigmon.spark.drain": it.drained,
         "in four batches": partial(it.drained, 4),
-        "in four batches, none ahead": partial(it.drained, 4, NONE_AHEAD),
         "made-up rows": it.made_up,
     }
 

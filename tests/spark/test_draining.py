@@ -14,7 +14,6 @@ from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import batches, drain
-from trigmon.spark.batch_reserver import NEXT
 from trigmon.spark.file_table import BatchRefusedError, refuse_batch, write_batch
 
 pytestmark = [
@@ -155,7 +154,7 @@ class TestBatches:
         self, qm, q_name, here, spark, monkeypatch
     ):
         fill(qm, q_name, 3)
-        monkeypatch.setattr("trigmon.spark.batch_reserver.IN_USE_S", 0.2)
+        monkeypatch.setattr("trigmon.spark.queue_batches.IN_USE_S", 0.2)
         with batches(spark, **here) as first, first.next():
             with pytest.raises(trigmon.ObjectInUse), batches(spark, **here) as second:
                 second.next()
@@ -303,15 +302,6 @@ class TestByAStream:
         )
         assert (done.batches, done.rows, done.rejected) == (3, 100, [])
         assert sorted(row.number for row in spark.read.parquet(str(tmp_path / "sink")).collect()) == list(range(100))
-        assert (depth(qm, q_name), qm.reservations(q_name)) == (0, [])
-
-    def test_it_drains_what_a_killed_drain_left_under_the_second_name_too(self, qm, q_name, here, spark, tmp_path):
-        fill(qm, q_name, 6)
-        orphan = trigmon.connect(here["qmgr"])
-        orphan.open(q_name, "input_shared").reserve(f"JOB{NEXT}", max_messages=3)
-        orphan.drop()
-        done = drain(spark, stream=self.into(tmp_path / "sink"), checkpoint=tmp_path / "c", consumer="JOB", **here)
-        assert (done.batches, done.rows, done.rejected) == (1, 6, [])
         assert (depth(qm, q_name), qm.reservations(q_name)) == (0, [])
 
     def test_its_bad_message_is_found_by_halving_and_the_rest_is_in_the_sink_once(

@@ -193,24 +193,6 @@ class Connection:
             self._hear(all_but=0)
         return replies
 
-    def send_ahead(self, calls: Iterable[Call]) -> list[Reply]:
-        """Sends calls without waiting, and returns the list into which their replies come, a refusal as a reply.
-
-        They come with :meth:`hear_ahead`, or before the next call is sent. None of the calls may wait, nor end the
-        unit of work. Raises ConnectionBroken.
-        """
-        self._check()
-        replies: list[Reply] = []
-        for call in calls:
-            self._join(call)
-            self._ahead.append((self._send_ahead(call), replies))
-        return replies
-
-    def hear_ahead(self) -> None:
-        """Waits for the replies to what was sent ahead. Raises ConnectionBroken when the link is lost."""
-        self._check()
-        self._hear(all_but=0)
-
     def _send_ahead(self, call: Call, *, is_sound: bool = False) -> int:
         return self._transport.send(call, is_sound=is_sound)
 

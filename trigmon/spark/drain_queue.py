@@ -164,8 +164,8 @@ def _follow(query: StreamingQuery, waiting: Batches) -> None:
         while not query.awaitTermination(_LOOK_S):
             if waiting.line.is_shown:
                 seen = count()
-                held = waiting.of_stream() or {"reservation": 0, "left": 0}
-                waiting.tell(held["reservation"], held["left"])
+                held = waiting.reservations() or [{"reservation": 0, "left": 0}]
+                waiting.tell(held[0]["reservation"], held[0]["left"])
     finally:
         count()
     waiting.tell()

@@ -39,7 +39,6 @@ from trigmon.mq.calls import Display, Ping
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.reservation import Ordinals, cut
-from trigmon.spark.batch_reserver import BatchReserver
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.poison_search.bisect import Search
@@ -47,7 +46,7 @@ from trigmon.spark.poison_search.crash_search import is_bad
 from trigmon.spark.poison_search.failed_batches import FailedBatches, Rejected
 from trigmon.spark.poison_search.parts import Parting, Refuse, why_bad
 from trigmon.spark.progress import Line
-from trigmon.spark.retry import IN_USE_S
+from trigmon.spark.retry import IN_USE_S, when_free
 from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def batches(
         try:
             yield made
         finally:
-            made.end()
+            line.end()
             if spans.are_on(connection.traces):
                 spans.drained(connection.traces, opened.q_name, began_ns, made.rows)
 
@@ -127,7 +126,6 @@ class Batches:
         )
         self.source = source
         self.consumer = consumer
-        self.reserver = BatchReserver(connection, queue, consumer, max_bytes, groups)
         self.groups = groups
         self.search = search
         self.parting = parting
@@ -170,8 +168,6 @@ class Batches:
         made = self._reserved()
         if not self.parting.is_due(made):
             self._failures.choose(made)
-            if self.search.is_at_full_size:
-                self.reserver.reserve_ahead(made, self.search.limit)
             return Batch(self, made)
         there = self.parting.written(made)
         if there is not None:
@@ -210,25 +206,28 @@ class Batches:
             made.release(part[0], part[1] - part[0], counts=False)
         return False
 
-    def end(self) -> None:
-        """Gives back what was reserved ahead, and ends the progress line."""
-        self.reserver.give_back()
-        self.line.end()
-
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
         """Shows the progress and the reservation on a terminal."""
         if self.line.is_shown:
-            waiting = self.reserver.ahead() + self._row()["current_q_depth"]
-            self.line.show(self.settled, self.rows, waiting, reservation, reserved)
+            self.line.show(self.settled, self.rows, self._row()["current_q_depth"], reservation, reserved)
 
     def _reserved(self) -> Reservation:
         try:
-            return self.reserver.next(self.search.limit)
+            return when_free(self._reserve, IN_USE_S)
         except NoMsgAvailable:
             if not self._wait_ms:
                 raise
         self._queue.get(browse_first=True, wait_interval_ms=self._wait_ms)
-        return self.reserver.next(self.search.limit)
+        return when_free(self._reserve, IN_USE_S)
+
+    def _reserve(self) -> Reservation:
+        return self._queue.reserve(
+            self.consumer,
+            max_messages=self.search.limit,
+            max_bytes=self._max_bytes,
+            whole_groups=self.groups,
+            token=new_id(),
+        )
 
     def stream(self) -> DataFrame:
         """Returns a streaming frame of the queue. The search for bad messages limits its first batch."""
@@ -238,19 +237,16 @@ class Batches:
         return self.source.reader(self.source.spark.readStream, **more, **rows).load()
 
     def unheld(self) -> int | None:
-        """Waits until no process holds the stream's reservation; returns its number, None where there is none."""
+        """Waits until no process holds the reservation and returns its number; None where nothing is reserved."""
         until = time.monotonic() + IN_USE_S
-        while (found := self.of_stream()) and found["held"] and time.monotonic() < until:
+        while (found := self.reservations()) and found[0]["held"] and time.monotonic() < until:
             time.sleep(0.05)
-        return int(found["reservation"]) if found else None
-
-    def of_stream(self) -> dict[str, Any] | None:
-        """Returns the reservation of the consumer's stream, which uses the consumer's own name alone."""
-        return next((row for row in self.reservations() if row["consumer"] == self.consumer), None)
+        return int(found[0]["reservation"]) if found else None
 
     def reservations(self) -> list[dict[str, Any]]:
-        """Returns the reservations of the consumer on the queue, the oldest first; two where one is made ahead."""
-        return self.reserver.rows()
+        """Returns the reservation of the consumer on the queue, or an empty list."""
+        found = self._connection.reservations(self._queue.q_name)
+        return [row for row in found if row["consumer"] == self.consumer and row["own"]]
 
     def is_there(self) -> bool:
         """Returns whether the queue manager answers, on this link or on the next one."""
@@ -266,7 +262,6 @@ class Batches:
         """
         if not answers(self.source.spark, error):
             return False
-        self.reserver.give_back()  # what fails now comes again before what lies behind it
         row = next((r for r in self.reservations() if r["reservation"] == number), None)
         if row is None:
             return True  # an operator gave it back, or all of it has been settled
@@ -317,7 +312,6 @@ class Batch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self.ended = True
-        self._of.reserver.hear()
         if error is None:
             first, end = self.part or (0, self._made.count)
             self._made.settle(first, end - first)
@@ -333,6 +327,11 @@ class Batch:
 
 
 # -- parts of the above -------------------------------------------------------------------------------------
+
+
+def new_id() -> str:
+    """Returns a unique name; names sort by time."""
+    return f"b{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(6).hex()}"
 
 
 def answers(spark: SparkSession, error: BaseException) -> bool:

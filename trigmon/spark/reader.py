@@ -29,7 +29,6 @@ from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing, Settled, WasGot, WereReserved
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
-from trigmon.spark.batch_reserver import give_back_second
 from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.plan_errors import one_line
 from trigmon.spark.poison_search.blame import marked
@@ -210,12 +209,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._held is None:
             connection = self.options.connect("stream")
             try:
-                queue = connection.open(self.options.queue, "input_shared")
-                give_back_second(connection, queue.q_name, self.options.consumer)
+                self._held = connection, connection.open(self.options.queue, "input_shared")
             except BaseException:
                 connection.drop()
                 raise
-            self._held = connection, queue
         return self._held
 
     def _check(self, offset: Offset) -> None:

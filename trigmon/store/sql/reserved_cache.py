@@ -2,7 +2,7 @@
 
 A reserved message does not change until it goes back to its queue, and then it is of no reservation. Of each
 reservation the first messages are kept, as far as there is room; the others are read from their rows. The reservation
-that was read last keeps its room while another one is made, as a drain makes its next one ahead.
+that was read last keeps its room while another one is made.
 """
 
 from __future__ import annotations
