@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from trigmon.client.message import Message
 from trigmon.mq.calls import Attempt, ReadReserved, Reject, Release, Reserve, Settle
-from trigmon.mq.replies import Done, Reserved, Settled, WereReserved
+from trigmon.mq.packed_messages import pack
+from trigmon.mq.replies import Done, Reserved, ReservedRows, Settled, WereReserved
 
 if TYPE_CHECKING:
     from trigmon.client.connection import Connection
@@ -90,6 +91,17 @@ def reserve(connection: Connection, call: Reserve) -> Reservation:
         answers = connection.pipeline([call] * _AHEAD)
         reply = next((a for a in answers if isinstance(a, Reserved) and not a.more), reply)
     return Reservation(connection, reply)
+
+
+def read_rows(connection: Connection, call: ReadReserved) -> ReservedRows:
+    """Returns what a call for packed messages is answered with; an older queue manager answers with others."""
+    reply = connection.call(call)
+    if isinstance(reply, WereReserved):
+        descriptors = [message.descriptor for message in reply.messages]
+        bodies = [message.data for message in reply.messages]
+        return pack(descriptors, bodies, reply.ordinals, reply.ordinal, more=reply.more)
+    assert isinstance(reply, ReservedRows), reply
+    return reply
 
 
 def read(connection: Connection, number: int, first: int, count: int | None) -> Iterator[tuple[int, Message]]:

@@ -742,11 +742,13 @@ class ReadReserved(Call, frozen=True, array_like=True, kw_only=True, tag="read_r
     """Messages of a reservation from ``ordinal`` on, ``count`` of the ordinals at most. Answered by WereReserved.
 
     Any connection may ask, any number of times, and gets the same; from then on it stands behind the reservation.
+    ``packed`` asks for ReservedRows in place of WereReserved.
     """
 
     reservation: int
     ordinal: int = 0
     count: int = 1000
+    packed: bool = False
 
 
 class Settle(Call, frozen=True, array_like=True, kw_only=True, tag="settle"):

@@ -205,6 +205,21 @@ class WereReserved(Reply, frozen=True, array_like=True, kw_only=True, tag="were_
     more: bool = False
 
 
+class ReservedRows(Reply, frozen=True, array_like=True, kw_only=True, tag="reserved_rows"):
+    """The same messages in buffers, for who makes columns of them (:mod:`trigmon.mq.packed_messages`).
+
+    ``descriptors`` is one array of all descriptors, in msgpack, ``data`` the data of all, one behind the other, and
+    ``lengths`` the bytes of each. What is not looked at need not be decoded.
+    """
+
+    ordinals: list[int]
+    descriptors: bytes
+    lengths: list[int]
+    data: bytes
+    ordinal: int = 0
+    more: bool = False
+
+
 class Settled(Reply, frozen=True, array_like=True, kw_only=True, tag="settled"):
     """How many messages were settled, or given back, and how many are left. ``already``: nothing was to be done."""
 
@@ -332,6 +347,7 @@ AnyReply = (
     | Sifted
     | Reserved
     | WereReserved
+    | ReservedRows
     | Settled
     | TicketIssued
     | OutcomeWas

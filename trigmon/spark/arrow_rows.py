@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -33,7 +34,8 @@ import pyarrow as pa
 import pyarrow.json
 
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
-from trigmon.mq.replies import WasGot
+from trigmon.mq.packed_messages import bodies_of, descriptors_of, unpacked
+from trigmon.mq.replies import ReservedRows, WasGot
 from trigmon.mq.rfh2 import Properties, with_properties, without_properties
 
 DATA, ORDINAL, PUT_TIME, HEADERS = "data", "ordinal", "put_time", "headers"
@@ -112,13 +114,44 @@ def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) 
             return pa.array([list(each.items()) for each in headers], field.type)
         if field.name == DATA:
             return pa.array([one.data for one in got], field.type)
-        if field.name == ORDINAL:
-            return pa.array(ordinals, field.type)
-        if field.name == PUT_TIME:
-            return pa.array([descriptor.put_ms * 1000 for descriptor in descriptors], pa.int64()).cast(field.type)
-        return pa.array(list(map(attrgetter(field.name), descriptors)), field.type)
+        return _described(field, descriptors, ordinals)
 
     return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
+
+
+def from_rows(rows: ReservedRows, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns packed messages as :func:`to_batch`; ``data`` is not copied.
+
+    Descriptors are decoded where the schema has a column of theirs.
+    """
+    if HEADERS in schema.names:
+        return to_batch(unpacked(rows), rows.ordinals, schema)
+    is_described = not {DATA, ORDINAL}.issuperset(schema.names)
+    descriptors = descriptors_of(rows) if is_described else []
+
+    def column(field: pa.Field) -> pa.Array:
+        if field.name == DATA:
+            return _data_of(rows, field.type)
+        return _described(field, descriptors, rows.ordinals)
+
+    return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
+
+
+def _data_of(rows: ReservedRows, kind: pa.DataType) -> pa.Array:
+    """Returns the column of the data: as Arrow's binary it has the buffer itself."""
+    if kind != pa.binary():
+        return pa.array(bodies_of(rows), kind)
+    ends = pa.array(list(accumulate(rows.lengths, initial=0)), pa.int32())
+    return pa.Array.from_buffers(kind, len(rows.lengths), [None, ends.buffers()[1], pa.py_buffer(rows.data)])
+
+
+def _described(field: pa.Field, descriptors: Sequence[MessageDescriptor], ordinals: Sequence[int]) -> pa.Array:
+    """Returns a column of the descriptors, or of the ordinals."""
+    if field.name == ORDINAL:
+        return pa.array(ordinals, field.type)
+    if field.name == PUT_TIME:
+        return pa.array([descriptor.put_ms * 1000 for descriptor in descriptors], pa.int64()).cast(field.type)
+    return pa.array(list(map(attrgetter(field.name), descriptors)), field.type)
 
 
 def from_json(

@@ -23,10 +23,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from trigmon.client.browse import Range, browse, plan
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
-from trigmon.client.reservation import reserve
+from trigmon.client.reservation import read_rows, reserve
 from trigmon.mq.calls import Display, ReadReserved, Reserve, Settle
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
-from trigmon.mq.replies import Listing, Settled, WasGot, WereReserved
+from trigmon.mq.packed_messages import unpacked
+from trigmon.mq.replies import Listing, ReservedRows, Settled, WasGot
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options
@@ -270,7 +271,7 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
     bad: dict[int, str] = {}
     for reply in _replies(options, stretch):
         try:
-            rows = to_batch(options, reply.messages, reply.ordinals, schema)
+            rows = _rows_of(options, reply, schema)
         except arrow_rows.UnreadableError as error:
             bad |= error.reasons
         else:
@@ -280,7 +281,13 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
         raise arrow_rows.UnfitRowError(marked(stretch.reservation, bad, options.secret))
 
 
-def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
+def _rows_of(options: Options, reply: ReservedRows, schema: pa.Schema) -> pa.RecordBatch:
+    if options.is_json:
+        return arrow_rows.from_json(unpacked(reply), reply.ordinals, schema, options.malformed)
+    return arrow_rows.from_rows(reply, schema)
+
+
+def _replies(options: Options, stretch: Stretch) -> Iterator[ReservedRows]:
     """Yields the replies that have messages of a stretch.
 
     None is asked for while one is worked on: a reply that waits unread for ``reply_timeout_s`` costs its connection.
@@ -291,9 +298,9 @@ def _replies(options: Options, stretch: Stretch) -> Iterator[WereReserved]:
         for first, end in stretch.parts:
             at = first
             while at < end:
-                call = ReadReserved(reservation=stretch.reservation, ordinal=at, count=end - at)
-                reply = connection.ask(call, WereReserved)
-                if reply.messages:
+                call = ReadReserved(reservation=stretch.reservation, ordinal=at, count=end - at, packed=True)
+                reply = read_rows(connection, call)
+                if reply.ordinals:
                     yield reply
                 if not reply.more:
                     break

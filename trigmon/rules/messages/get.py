@@ -13,8 +13,8 @@ from math import pow
 from msgspec.structs import replace
 
 from trigmon.mq.calls import Get, GetMany
-from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG
-from trigmon.mq.enums import GetOption, Inhibit, MatchOption, OpenOption
+from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG, MessageDescriptor
+from trigmon.mq.enums import ApplType, GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
     GetInhibited,
     HobjError,
@@ -74,6 +74,7 @@ _BROWSE_HERE = GetOption.BROWSE_MSG_UNDER_CURSOR.value
 _TAKE_HERE = GetOption.MSG_UNDER_CURSOR.value
 _HERE = _BROWSE_HERE | _TAKE_HERE
 _PLACES = BROWSES | _TAKE_HERE
+_NO_CONTEXT = ApplType.NO_CONTEXT.value
 _ACCEPT = GetOption.ACCEPT_TRUNCATED_MSG.value
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _BROWSE = OpenOption.BROWSE.value
@@ -259,14 +260,32 @@ def _taken(message: StoredMessage, unit_id: int, marked: Marked | None = None) -
     return TakeMessage(message, unit_id, marked) if unit_id else RemoveMessage(message)
 
 
-def given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
-    """Returns the message as the application sees it: the time it has left, and as much data as it can take."""
-    descriptor = shown(message.descriptor)
-    data = message.data
+def seen(message: StoredMessage, now: int) -> tuple[MessageDescriptor, bytes]:
+    """Returns the descriptor and the data as the application sees them, with the time that is left."""
+    descriptor, data = message.descriptor, message.data
+    if descriptor.put_appl_type == _NO_CONTEXT:
+        descriptor = shown(descriptor)
     if descriptor.format == FORMAT_XMIT_Q_HEADER:
         data = aged(descriptor, data, message.waited_ms(now))
     if message.expires_ms:
         descriptor = replace(descriptor, expiry=message.tenths_left(now))
+    return descriptor, data
+
+
+def all_seen(messages: Sequence[StoredMessage], now: int) -> tuple[list[MessageDescriptor], list[bytes]]:
+    """Returns the descriptors and the data of messages, each as :func:`seen`. Most are seen as they lie there."""
+    descriptors = [message.descriptor for message in messages]
+    bodies = [message.data for message in messages]
+    for at, message in enumerate(messages):
+        of = message.descriptor
+        if message.expires_ms or of.put_appl_type == _NO_CONTEXT or of.format == FORMAT_XMIT_Q_HEADER:
+            descriptors[at], bodies[at] = seen(message, now)
+    return descriptors, bodies
+
+
+def given(message: StoredMessage, now: int, cut_to: int, accepts: bool) -> WasGot:
+    """Returns the message as the application sees it: the time it has left, and as much data as it can take."""
+    descriptor, data = seen(message, now)
     group_status, segment_status = statuses(descriptor.msg_flags) if descriptor.msg_flags else (" ", " ")
     warning = 0
     if cut_to >= 0:

@@ -11,8 +11,9 @@ from trigmon.mq.errors import (
     ObjectDamaged,
     OptionsError,
 )
+from trigmon.mq.packed_messages import pack
 from trigmon.mq.replies import Done, Reply, TicketIssued, WereReserved
-from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, given
+from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, all_seen, given
 from trigmon.rules.model.access import is_of
 from trigmon.rules.model.changes import (
     AnyChange,
@@ -58,19 +59,22 @@ def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, 
         read = replace(reservation, readers=(*reservation.readers, connection))
         stands.append(SetReservation(read, is_stored=False))
     if found is None:
-        return Decision(WereReserved(ordinals=[], messages=[], ordinal=reservation.count), stands)
+        nothing = WereReserved(ordinals=[], messages=[], ordinal=reservation.count)
+        return Decision(pack((), (), (), reservation.count, more=False) if call.packed else nothing, stands)
     damaged = [message.ordinal for message in found.damaged]
     if damaged:
         raise ObjectDamaged(f"{named(reservation)}: what has the ordinal {damaged[0]} is not what was written")
     ordinals = [message.ordinal for message in found.messages]
-    messages = [given(_counted_up(message, reservation.offers), now, -1, False) for message in found.messages]
+    by = reservation.offers
+    messages = [_counted_up(message, by) for message in found.messages] if by else found.messages
     after = ordinals[-1] + 1 if ordinals else call.ordinal + call.count
     more = cut(left_of(call, reservation), after, reservation.count)
     following = more[0][0] if more else min(call.ordinal + call.count, reservation.count)
-    return Decision(
-        WereReserved(ordinals=ordinals, messages=messages, ordinal=following, more=bool(more)),
-        stands,
-    )
+    if call.packed:
+        rows = pack(*all_seen(messages, now), ordinals, following, more=bool(more))
+        return Decision(rows, stands)
+    got = [given(message, now, -1, False) for message in messages]
+    return Decision(WereReserved(ordinals=ordinals, messages=got, ordinal=following, more=bool(more)), stands)
 
 
 class Unsigned(Reply, frozen=True):
@@ -90,8 +94,6 @@ def complete_issue_ticket(call: IssueTicket, reply: Unsigned, manager: ManagerSt
 
 
 def _counted_up(message: StoredMessage, by: int) -> StoredMessage:
-    if not by:
-        return message
     descriptor = message.descriptor
     return replace(message, descriptor=replace(descriptor, backout_count=descriptor.backout_count + by))
 

@@ -64,6 +64,7 @@ class SqliteStore(RowStore):
 
     error = apsw.Error
     reserves_ranges = True
+    reads_at_once = True
 
     def __init__(
         self,
