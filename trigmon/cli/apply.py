@@ -49,7 +49,7 @@ def apply(paths: tuple[Path, ...], dry_run: bool, prune: bool) -> None:
     if not steps:
         output.note(f"nothing to do: {len(wanted)} objects are as the files define them")
     elif dry_run:
-        output.note(f"{len(steps)} changes; nothing was changed (--dry-run)")
+        output.note(f"{len(steps)} change{'s' * (len(steps) != 1)}; nothing was changed (--dry-run)")
 
 
 def _made(qm: Connection, steps: list[Step]) -> Iterator[Step]:
