@@ -103,6 +103,7 @@ def handle(pid=1, for_input=True, channel=""):
 def test_process_ids_tell_only_where_this_process_has_its_own_and_no_channel_is_between():
     assert pids_tell([handle(1), handle(os.getpid(), for_input=False)])
     assert not pids_tell([handle(1)])
+    assert not pids_tell([handle(os.getpid())])
     assert not pids_tell([handle(1), handle(os.getpid(), for_input=False, channel="C")])
 
 

@@ -157,8 +157,10 @@ def pids_tell(handles: Iterable[OpenHandle]) -> bool:
     """Returns whether process ids of handles are those of this machine: this process finds its own among them.
 
     A queue manager of another machine has other ids, and a handle that came by a channel has the channel's process.
+    The look's own handle neither gets nor puts; others of this process may have come by another way.
     """
-    return any(handle.pid == os.getpid() and not handle.channel for handle in handles)
+    looks = (handle for handle in handles if not (handle.for_input or handle.for_output))
+    return any(handle.pid == os.getpid() and not handle.channel for handle in looks)
 
 
 def own_readers(handles: Iterable[OpenHandle], is_own: Callable[[int], bool]) -> int:
