@@ -148,7 +148,7 @@ def test_all_that_was_counted_is_given_back(intake):
 
 
 def test_a_call_counts_as_the_messages_it_is_about():
-    assert messages_of(PutMany(bodies=[b"x"] * 300)) == 300
+    assert messages_of(PutMany(bodies=[b"x"] * 300)) == 150  # two of them take about the time of a put
     assert messages_of(GetMany(handle=1, count=100)) == 100
     assert messages_of(GetMany(handle=1, count=2**40)) == 4096
     assert {

@@ -32,6 +32,8 @@ BYTES_A_SECOND = 1024 * 1024
 
 WAIT = int(GetOption.WAIT)
 NOTHING = int(Reason.NO_MSG_AVAILABLE)
+_GETS = Get, GetMany, BrowseMany
+_GOT = WasGot, WereGot
 
 # All connections read into this one, for each takes what came before the loop goes on. A buffer a read, as asyncio
 # makes it for a plain Protocol, costs more than the read itself: the kernel maps and clears so large a one each time.
@@ -289,12 +291,13 @@ class Connection(asyncio.BufferedProtocol):
         taken: list[tuple[int, Call]] = []
         while share > 0 and room.is_left and self.is_ready:
             sequence, call, length = self._calls_waiting.first
-            if isinstance(call, codec.UnknownCall) and taken:
+            unknown = call if isinstance(call, codec.UnknownCall) else None
+            if unknown is not None and taken:
                 # Its answer needs no turn and would overtake those of the calls before it.
                 break
             self._calls_waiting.drop_first()
-            if isinstance(call, codec.UnknownCall):
-                self.answer(sequence, codec.not_supported(call))
+            if unknown is not None:
+                self.answer(sequence, codec.not_supported(unknown))
                 self.flush()
                 continue
             taken.append((sequence, call))
@@ -302,7 +305,7 @@ class Connection(asyncio.BufferedProtocol):
             share -= messages
             room.messages -= messages
             room.size -= length
-            if isinstance(call, Get | GetMany | BrowseMany):
+            if isinstance(call, _GETS):
                 longest = longest_reply(call, self._reader.limit)
                 room.size -= min(longest, self._next_got)
                 room.replies -= min(longest, MOST_OF_ONE)
@@ -311,14 +314,15 @@ class Connection(asyncio.BufferedProtocol):
             elif isinstance(call, Disconnect):
                 self._awaited = self._farewell = sequence
         self._calls_waiting.settle()
-        self._read_on()
+        if not self._is_reading:  # where it is read, there is more room than at the last read
+            self._read_on()
         return taken
 
     def answer(self, sequence: int, reply: Reply) -> None:
         """Keeps a reply for :meth:`flush`."""
         encoded = codec.encode_response(sequence, reply)
         self._outbox.append(encoded)
-        if isinstance(reply, WasGot | WereGot) or (isinstance(reply, Refused) and reply.reason == NOTHING):
+        if isinstance(reply, _GOT) or (isinstance(reply, Refused) and reply.reason == NOTHING):
             # What the next get will bring: as much as the longest of late, and before the first as much as can be.
             self._next_got = max(len(encoded), self._next_got * 7 // 8)
         if sequence == self._awaited:

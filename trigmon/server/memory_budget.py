@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from trigmon.mq.calls import BrowseMany, Call, Get, GetMany, PutMany, Reserve
+from trigmon.mq.calls import BrowseMany, Call, Commit, Get, GetMany, Put, PutMany, Reserve
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.wire.frames import FrameReader, ProtocolError
@@ -38,10 +38,17 @@ LONG_FRAME = 64 * 1024
 """A frame of which so much is still to come needs leave to come."""
 
 
+PUT_MANY_PARTS = 2
+"""So many messages of a put_many take a turn about the time of one put."""
+_OF_ONE = {Put, Get, Commit}
+
+
 def messages_of(call: Call) -> int:
-    """Returns how many messages a call is about at most; 1 for a call that is about none."""
+    """Returns how many messages of a turn a call counts as: those it is about at most; 1 where it is about none."""
+    if type(call) in _OF_ONE:  # nearly always
+        return 1
     if isinstance(call, PutMany):
-        return max(1, len(call.bodies))
+        return max(1, len(call.bodies) // PUT_MANY_PARTS)
     if isinstance(call, GetMany | BrowseMany):
         return max(1, min(call.count, MOST_MESSAGES))
     return SLICE if isinstance(call, Reserve) else 1
@@ -144,7 +151,7 @@ class Intake:
     def give_back(self, size: int) -> None:
         """Frees the room of what was performed, or never will be; waiting connections go on, the first first."""
         self.held -= size
-        for sender, wanted in list(self._waiting.items()):
+        for sender, wanted in list(self._waiting.items()) if self._waiting else ():
             if sender not in self._waiting or self._is_over_share(sender.user, wanted):
                 continue
             if not sender.go_on() and sender.is_idle:

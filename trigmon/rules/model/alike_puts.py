@@ -24,6 +24,9 @@ class WithAlikePuts(list[AnyChange]):
         self += puts
 
 
+_NONE: list[AddMessage] = []
+
+
 def alike_puts(changes: Sequence[AnyChange]) -> list[AddMessage]:
     """Returns the puts at the end of these changes that are known to be alike; there may be none."""
-    return cast("list[AddMessage]", changes[changes.begin :]) if isinstance(changes, WithAlikePuts) else []
+    return cast("list[AddMessage]", changes[changes.begin :]) if type(changes) is WithAlikePuts else _NONE

@@ -180,7 +180,7 @@ class Ahead:
     def _add(self, change: c.AddMessage) -> None:
         if change.unit_id:
             self._note(change.unit_id, change)
-        elif change.descriptor.group_id == NO_ID:
+        elif change.q_name in self._windows and change.descriptor.group_id == NO_ID:
             self._came(change.message)
 
     def _take(self, change: c.TakeMessage) -> None:

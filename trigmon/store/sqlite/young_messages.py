@@ -57,7 +57,8 @@ class YoungMessages:
             return False
         while len(self._puts) >= MOST or self._size + len(put.data) > MOST_BYTES:
             self.write_oldest()
-        self._bring_back((put,))
+        self._puts[put.number] = put
+        self._size += len(put.data)
         self._note(partial(self._pop, put.number))
         return True
 
