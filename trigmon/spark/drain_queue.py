@@ -77,7 +77,9 @@ def drain(
         of["sink"] = to
         each = partial(_to, to)
     began = time.monotonic()
-    opened: AbstractContextManager[Batches] = batches(spark, **{"shows_progress": progress is None, **of})
+    opened: AbstractContextManager[Batches] = batches(
+        spark, **{"shows_progress": progress is None, "in_plan": True, **of}
+    )
     with opened as waiting:
         if stream is not None:
             with _all_progress(spark):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """How the messages of a queue become DataFrames."""
+    """How the messages of a queue become DataFrames. ``in_plan``: those of a small batch may come in Spark's plan."""
 
     spark: SparkSession
     address: str
@@ -20,21 +20,21 @@ class Source(NamedTuple):
     options: dict[str, Any]
     schema: str | None
     secret: str = ""
+    in_plan: bool = False
+
+    def given(self, **more: Any) -> dict[str, str]:
+        """Returns all options of the data source, ``more`` among them."""
+        own = {"queue": self.queue, "address": self.address, "secret": self.secret}
+        for variable, option in (("TRIGMON_RUN", "run"), (TASK_ADDRESS, "taskAddress")):
+            if value := os.environ.get(variable):
+                own[option] = value
+        given = {name: value for name, value in {**own, **self.options, **more}.items() if value is not None}
+        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
     def reader(self, of: Any, **more: Any) -> Any:
         """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""
         register(self.spark)
-        reader = (
-            of.format("trigmon")
-            .option("queue", self.queue)
-            .option("address", self.address)
-            .option("secret", self.secret)
-        )
-        for variable, option in (("TRIGMON_RUN", "run"), (TASK_ADDRESS, "taskAddress")):
-            if value := os.environ.get(variable):
-                reader = reader.option(option, value)
-        for name, value in {**self.options, **more}.items():
-            reader = reader.option(name, value)
+        reader = of.format("trigmon").options(**self.given(**more))
         return reader.schema(self.schema) if self.schema else reader
 
 

@@ -39,6 +39,7 @@ from trigmon.mq.calls import Display, Ping
 from trigmon.mq.errors import MQError, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.reservation import Ordinals, cut
+from trigmon.spark import small_batch
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.poison_search.bisect import Search
@@ -70,6 +71,7 @@ def batches(
     options: dict[str, Any] | None = None,
     schema: str | None = None,
     shows_progress: bool = True,
+    in_plan: bool = False,
 ) -> Iterator[Batches]:
     """Yields the batches of a queue until it is empty; without a name, of the queue whose trigger started this job.
 
@@ -78,7 +80,8 @@ def batches(
     for a message before the queue counts as empty. ``attempts`` is how often a batch is tried before it is halved.
     ``refuse(id)`` returns False when the place has that batch already, True when it never takes it; ``sink`` does so.
     ``options`` and ``schema`` go to the frame's reader: ``{"columns": "data,msg_id"}``, ``{"format": "json"}``.
-    ``shows_progress``: on a terminal. Raises MQError: ObjectInUse where another job has the consumer's name.
+    ``shows_progress``: on a terminal. ``in_plan``: a small batch is read here (:mod:`trigmon.spark.small_batch`) and is
+    there behind its block, too. Raises MQError: ObjectInUse where another job has the consumer's name.
     """
     cause = triggered()
     name = queue or (cause.q_name if cause else "")
@@ -87,7 +90,7 @@ def batches(
     who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
     where = concrete(qmgr or default_address())
     with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
-        source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex())
+        source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex(), in_plan)
         search = Search(max_rows, attempts, seed=time.time_ns())
         application = f"{connection.q_mgr_name}/{opened.q_name}/{who}"
         parting = Parting(connection, application, whole_groups=groups, refuse=_by_name(refuse, sink))
@@ -96,9 +99,7 @@ def batches(
         try:
             yield made
         finally:
-            line.end()
-            if spans.are_on(connection.traces):
-                spans.drained(connection.traces, opened.q_name, began_ns, made.rows)
+            made.end(began_ns)
 
 
 class Batches:
@@ -206,6 +207,12 @@ class Batches:
             made.release(part[0], part[1] - part[0], counts=False)
         return False
 
+    def end(self, began_ns: int) -> None:
+        """Ends the progress line, and the span of a drain that began so."""
+        self.line.end()
+        if spans.are_on(self._connection.traces):
+            spans.drained(self._connection.traces, self._queue.q_name, began_ns, self.rows)
+
     def tell(self, reservation: int = 0, reserved: int = 0) -> None:
         """Shows the progress and the reservation on a terminal."""
         if self.line.is_shown:
@@ -302,8 +309,17 @@ class Batch:
     def frame(self) -> DataFrame:
         """The messages as rows; every action reads the same ones, until the block ends."""
         source = self._of.source
+        if self._is_fit_for_plan and (rows := small_batch.frame(source, self.number, self._made.count)) is not None:
+            return rows
         of = {} if self.part is None else {"ordinals": f"{self.part[0]}-{self.part[1]}"}
         return source.reader(source.spark.read, reservation=self.number, **of).load()
+
+    @property
+    def _is_fit_for_plan(self) -> bool:
+        """Whether the rows may come in the plan. What failed before is read as ever, so that this is not the reason."""
+        of = self._of
+        is_new = self.part is None and not self.again and of.search.is_at_rest
+        return of.source.in_plan and is_new and small_batch.is_small(self._made)
 
     def __enter__(self) -> Batch:
         return self

@@ -57,13 +57,13 @@ class DefaultSource(DataSource):
             given = self._given(schema)
             if given.groups and given.max_rows and not given.reservation:
                 raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
-            return QueueReader(given, self._arrow(given, schema))
+            return QueueReader(given, self.arrow(given, schema))
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """Returns the reader of a stream, which drains the queue."""
         with one_line():
             given = self._given(schema)
-            return QueueStreamReader(given, self._arrow(given, schema))
+            return QueueStreamReader(given, self.arrow(given, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
         """Returns the writer that appends rows as messages, all of them or none."""
@@ -100,7 +100,7 @@ class DefaultSource(DataSource):
         return given
 
     @staticmethod
-    def _arrow(given: options.Options, schema: StructType) -> pa.Schema:
+    def arrow(given: options.Options, schema: StructType) -> pa.Schema:
         """Returns the schema that Spark expects. Raises UnfitRowError for a column that messages do not have."""
         arrow = to_arrow_schema(schema, timezone="UTC")
         for field in arrow:

@@ -247,3 +247,9 @@ def test_what_is_half_written_is_nothing(tmp_path):
     shelf.drop_session("1")
     shelf.drop_session("1")
     assert list(shelf.all_sessions()) == []
+
+
+def test_a_server_gives_memory_back_unless_the_environment_says_otherwise():
+    assert connect_server.java_options({}) == connect_server.GIVES_BACK
+    own = "-XX:G1PeriodicGCInterval=0"
+    assert connect_server.java_options({"SPARK_SUBMIT_OPTS": own}) == f"{connect_server.GIVES_BACK} {own}"

@@ -85,6 +85,11 @@ class Search:
         """Whether one unit of the next batch is to be tried, and not all of it."""
         return bool(self._accused) or self._reach > 0
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing has failed of late: the next batch is as large as a batch may be."""
+        return self.limit == self.max_rows and not self._failures and not self._suspects and not self.is_choosing
+
     def choose(self, keys: Sequence[Hashable]) -> int | None:
         """Returns the place of the unit to try of a batch with these units, or None to try all of it."""
         at = self._choice(keys)

@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -41,6 +41,9 @@ FAIR = """<?xml version="1.0"?>
 <allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
 """
 """The scheduler pool of all jobs: without it, Spark runs a server's jobs one after the other."""
+_OF_JAVA = "SPARK_SUBMIT_OPTS"
+GIVES_BACK = "-XX:G1PeriodicGCInterval=60000 -XX:MaxHeapFreeRatio=40"
+"""Options of Java by which a server without a run gives back memory: it collects garbage after a minute without."""
 _PROPERTIES, _PYTHON = ".properties", ".python"
 _ENDS_AUTHORITY = re.compile("[/;?#]")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[\w.-]*)(:[0-9]+$)?")
@@ -238,6 +241,7 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": server.token,
         spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK,
         "SPARK_NO_DAEMONIZE": "1",
+        _OF_JAVA: java_options(os.environ),
         "PYSPARK_PYTHON": worker_python.written(
             data_directory / "spark" / "servers" / f"{server.server_id}{_PYTHON}",
             server.server_id,
@@ -259,6 +263,11 @@ def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
         more += sockets.options(data_directory / "spark" / "s", conf)
     argv = command(server, str(home / "bin" / "spark-submit"), fair, more)
     return LaunchPlan(argv=argv, environment=environment | variables, working_directory=str(data_directory))
+
+
+def java_options(environment: Mapping[str, str]) -> str:
+    """Returns the options of a server's Java; those of the environment come last, and so count."""
+    return f"{GIVES_BACK} {environment.get(_OF_JAVA, '')}".strip()
 
 
 def _source_directory() -> str:
