@@ -33,6 +33,11 @@ def test_every_reply_comes_out_as_it_went_in(sequence, reply):
     assert codec.decode_response(body_of(codec.encode_response(sequence, reply))) == (sequence, reply)
 
 
+@given(sequences, replies)
+def test_a_reply_is_the_same_frame_in_a_buffer_of_its_own(sequence, reply):
+    assert codec.encode_long_response(sequence, reply) == codec.encode_response(sequence, reply)
+
+
 @pytest.mark.parametrize("kind", [*CALLS, *REPLIES], ids=tag_of)
 def test_fields_of_a_later_version_are_ignored(kind):
     @given(structs(kind), st.lists(st.integers() | st.text(), min_size=1, max_size=3))

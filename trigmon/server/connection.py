@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport
         self._reader = FrameReader(HELLO_LIMIT)
         self._calls_waiting = CallQueue(host.intake, self)
-        self._outbox: list[bytes] = []
+        self._outbox: list[bytes | bytearray] = []
         self._next_got = 0
         self._awaited: int | None = None
         self._farewell: int | None = None
@@ -320,7 +320,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def answer(self, sequence: int, reply: Reply) -> None:
         """Keeps a reply for :meth:`flush`."""
-        encoded = codec.encode_response(sequence, reply)
+        encode = codec.encode_long_response if type(reply) in codec.LONG_REPLIES else codec.encode_response
+        encoded = encode(sequence, reply)
         self._outbox.append(encoded)
         if isinstance(reply, _GOT) or (isinstance(reply, Refused) and reply.reason == NOTHING):
             # What the next get will bring: as much as the longest of late, and before the first as much as can be.
@@ -334,7 +335,9 @@ class Connection(asyncio.BufferedProtocol):
     def flush(self) -> None:
         """Sends the replies of a turn, all in one write."""
         if self._outbox:
-            self._transport.write(b"".join(self._outbox))
+            # A view: Python 3.11's transport would copy what the socket does not take at once, and copy it once more.
+            only = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
+            self._transport.write(memoryview(only))
             self._outbox.clear()
         if self.disconnected:
             self.end()

@@ -13,8 +13,17 @@ import msgspec
 from msgspec import msgpack
 
 from trigmon.mq.calls import AnyCall, Call
-from trigmon.mq.replies import AnyReply, Refused, Reply
-from trigmon.wire.frames import DEFAULT_LIMIT, Body, ProtocolError, frame
+from trigmon.mq.replies import (
+    AnyReply,
+    BackupPart,
+    Refused,
+    Reply,
+    ReservedRows,
+    WereBrowsed,
+    WereGot,
+    WereReserved,
+)
+from trigmon.wire.frames import DEFAULT_LIMIT, Body, ProtocolError, frame, set_length
 
 PROTOCOL_VERSION = 1
 
@@ -81,6 +90,8 @@ class Numbered(msgspec.Struct, frozen=True, array_like=True):
     tagged: list[Any]
 
 
+LONG_REPLIES: Final = frozenset({WereGot, WereBrowsed, WereReserved, ReservedRows, BackupPart})
+"""Replies of many messages, or of many bytes, which :func:`encode_long_response` is for."""
 CALL_TAGS: Final = frozenset(str(kind.__struct_config__.tag) for kind in get_args(AnyCall))
 REPLY_TAGS: Final = frozenset(str(kind.__struct_config__.tag) for kind in get_args(AnyReply))
 
@@ -90,6 +101,7 @@ def _no_extension(code: int, _: memoryview) -> NoReturn:
 
 
 _encode = msgpack.Encoder().encode
+_encode_into = msgpack.Encoder().encode_into
 _decode_request = msgpack.Decoder(Request, ext_hook=_no_extension).decode
 _decode_response = msgpack.Decoder(Response, ext_hook=_no_extension).decode
 _decode_numbered = msgpack.Decoder(Numbered, ext_hook=_no_extension).decode
@@ -136,6 +148,14 @@ def encode_checked_request(sequence: int, call: Call) -> bytes:
 def encode_response(sequence: int, reply: Reply) -> bytes:
     """Returns a reply as a frame."""
     return frame(_encode((sequence, reply)))
+
+
+def encode_long_response(sequence: int, reply: Reply) -> bytearray:
+    """Returns a reply as a frame, as :func:`encode_response`, in a buffer of its own: it is copied once less."""
+    buffer = bytearray(4)
+    _encode_into((sequence, reply), buffer, len(buffer))
+    set_length(buffer)
+    return buffer
 
 
 def decode_request(body: Body) -> tuple[int, Call]:

@@ -39,6 +39,17 @@ def frame(body: bytes) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
+def set_length(buffer: bytearray) -> None:
+    """Writes the length of a body that stands behind four free bytes into these, so that it need not be copied.
+
+    Raises ProtocolError as :func:`frame`.
+    """
+    length = len(buffer) - _LENGTH.size
+    if length > MAX_LENGTH:
+        raise ProtocolError(f"a frame has at most {MAX_LENGTH} bytes, not {length}")
+    _LENGTH.pack_into(buffer, 0, length)
+
+
 class FrameReader:
     """Bytes as they arrive, in; whole bodies, out, however the bytes were cut.
 
