@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests import postgres
+from tests.qmgr import store_script
 from tests.qmgr import test_stores_agree as alone
 from tests.waiting import until
 from tests.worlds import World
@@ -238,7 +239,7 @@ class Group(World):
         return super().did(call, as_)
 
 
-class Script(alone.Script):
+class Script(store_script.Script):
     """Nothing is reserved: what is shared cannot be."""
 
     world_of = Group
@@ -289,7 +290,7 @@ def _in_a_group(monkeypatch):
 
 def play_in_a_group(patches):
     patches.setattr(alone, "Script", Script)
-    patches.setattr(alone, "check_counts", lambda store: check_counts(store))
+    patches.setattr(store_script, "check_counts", lambda store: check_counts(store))
 
 
 # One of several patches of one test; what it plants is the same for every example.

@@ -3,7 +3,7 @@
 import io
 import itertools
 
-from tests.qmgr.test_stores_agree import Script
+from tests.qmgr.store_script import Script
 from tests.worlds import World
 from trigmon.store.sqlite.archived_turns import Until
 from trigmon.store.sqlite.journal_archive import JournalArchive

@@ -7,13 +7,8 @@ from functools import partial
 
 import pytest
 
-from tests.qmgr.test_stores_agree import (
-    batches,
-    check_that_small_windows_agree,
-    check_that_stores_agree,
-    large_ends,
-    traffic,
-)
+from tests.qmgr.script_steps import batches, large_ends, traffic
+from tests.qmgr.test_stores_agree import check_that_small_windows_agree, check_that_stores_agree
 from tests.worlds import World
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.qmgr.test_stores_agree import APPS, BROWSE, IN, batches, large_ends, traffic
+from tests.qmgr.script_steps import APPS, BROWSE, IN, batches, large_ends, traffic
 from tests.store.archived_world import ArchivedScript, ArchivedWorld, brought_forward, dump
 from tests.store.test_online_backup import back_up
 from tests.store.test_store_repair import killed

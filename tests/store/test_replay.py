@@ -8,7 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.qmgr.test_stores_agree import Script, batches, large_ends, traffic
+from tests.qmgr.script_steps import batches, large_ends, traffic
+from tests.qmgr.store_script import Script
 from tests.store.test_store_repair import killed
 from tests.worlds import World
 from trigmon.journal import journal as journal_module
