@@ -16,7 +16,6 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, PutOption
 from trigmon.mq.replies import Refused
 from trigmon.rules.messages import put_many
-from trigmon.rules.model import alike_puts
 from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.changes import AddMessage
 from trigmon.store.sql import read_ahead
@@ -139,7 +138,7 @@ def test_a_random_script_leaves_the_same_with_and_without_it(seed):
 
 def test_those_scripts_put_many_at_once_and_meet_refusals_and_waits_that_end(monkeypatch):
     sizes = []
-    right = alike_puts.WithAlikePuts.__init__
+    right = WithAlikePuts.__init__
     monkeypatch.setattr(
         WithAlikePuts, "__init__", lambda self, before, puts: sizes.append(len(puts)) or right(self, before, puts)
     )
@@ -151,6 +150,6 @@ def test_those_scripts_put_many_at_once_and_meet_refusals_and_waits_that_end(mon
 
 def test_what_is_known_to_be_alike_is_the_end_of_the_changes(tmp_path):
     puts = [AddMessage("Q", number, 0, True, MessageDescriptor(), b"") for number in (1, 2)]
-    assert alike_puts.alike_puts(WithAlikePuts([], puts)) == puts
-    assert alike_puts.alike_puts(WithAlikePuts(puts[:1], puts[1:])) == puts[1:]
-    assert alike_puts.alike_puts(puts) == []
+    for count in range(2):
+        changes = WithAlikePuts(puts[:count], puts[count:])
+        assert (changes.before, changes.puts, changes) == (puts[:count], puts[count:], puts)

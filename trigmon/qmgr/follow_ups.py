@@ -23,7 +23,7 @@ from trigmon.qmgr.waiters import ANY, MOST_IDS, Came, Waiters, note_coming
 from trigmon.qmgr.waiting_commands import WaitingCommands
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
-from trigmon.rules.model.alike_puts import alike_puts
+from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import CommandPut, ScanDue, SweepDue
 from trigmon.rules.model.stored_messages import StoredMessage
@@ -78,8 +78,8 @@ class Notes:
                 self.commands.note(event)
             else:
                 self.events.append(event)
-        puts = alike_puts(decision.changes)
-        for change in decision.changes[: -len(puts)] if puts else decision.changes:
+        alike = decision.changes if isinstance(decision.changes, WithAlikePuts) else None
+        for change in alike.before if alike is not None else decision.changes:
             note = _NOTES.get(type(change))
             if note is not None:
                 note(self, change, now)
@@ -88,8 +88,8 @@ class Notes:
             if change.is_news:
                 self.news += 1
                 self.rings = True
-        if puts:
-            self._note_alike(puts, now)
+        if alike is not None:
+            self._note_alike(alike.puts, now)
         if isinstance(decision.reply, WasGot | WereGot):
             for change in decision.changes:
                 if isinstance(change, c.TakeMessage | c.RemoveMessage):

@@ -5,14 +5,14 @@ What follows from such puts is worked out once for all of them: counts, notes, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import cast
 
 from trigmon.rules.model.changes import AddMessage, AnyChange
 
 
 class WithAlikePuts(list[AnyChange]):
-    """Changes of which the last are puts that are alike, at least one; ``begin`` is the place of the first of them.
+    """Changes of which the last are puts that are alike, at least one.
 
     They are messages outside groups, of one queue, unit of work, priority and persistence. None is held, a trigger
     message, or a further segment. Their numbers ascend.
@@ -20,13 +20,15 @@ class WithAlikePuts(list[AnyChange]):
 
     def __init__(self, before: Iterable[AnyChange], puts: Iterable[AddMessage]) -> None:
         super().__init__(before)
-        self.begin = len(self)
+        self._begin = len(self)
         self += puts
 
+    @property
+    def before(self) -> list[AnyChange]:
+        """The changes before those puts."""
+        return self[: self._begin]
 
-_NONE: list[AddMessage] = []
-
-
-def alike_puts(changes: Sequence[AnyChange]) -> list[AddMessage]:
-    """Returns the puts at the end of these changes that are known to be alike; there may be none."""
-    return cast("list[AddMessage]", changes[changes.begin :]) if type(changes) is WithAlikePuts else _NONE
+    @property
+    def puts(self) -> list[AddMessage]:
+        """Those puts."""
+        return cast("list[AddMessage]", self[self._begin :])

@@ -22,7 +22,7 @@ from trigmon.journal.entries import RecoverStore, SetMeta
 from trigmon.journal.journal import Journal
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.alike_puts import alike_puts
+from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.change import STORED, SYNCED
 from trigmon.rules.model.stored_messages import Cursor, Found, Selection, stretches
 from trigmon.store.base import durability_of
@@ -310,9 +310,8 @@ class SqliteStore(RowStore):
         for change in changes if self._closed else ():
             if isinstance(change, c.AddMessage) and change.q_name in self._closed:
                 raise ObjectDamaged(self._closed[change.q_name])
-        puts = alike_puts(changes)
-        single = changes[: -len(puts)] if puts else changes
-        self.turns.must_last(durability_of([*single, puts[0]] if puts else changes))
+        single, puts = (changes.before, changes.puts) if isinstance(changes, WithAlikePuts) else (changes, [])
+        self.turns.must_last(durability_of([*single, *puts[:1]]))
         try:
             for change in single:
                 if type(change) in WRITE:
