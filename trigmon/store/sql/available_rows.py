@@ -54,14 +54,9 @@ def open_available(
 ) -> Any:
     """Returns the rows of a look-up as ``open_rows`` does, without those that are reserved and not marked."""
     ranges = record.of_queue(cast("int", values[0])) if statement in FINDS else ()
-    if not ranges or _is_behind(statement, values, ranges):
+    if not ranges or (statement in BEHIND and cast("int", values[-1]) >= ranges[-1].last):
         return open_rows(statement, values)
     return AvailableRows(open_rows, statement, values, ranges)
-
-
-def _is_behind(statement: str, values: Values, ranges: Sequence[Range]) -> bool:
-    """Returns whether a look-up finds numbers alone that lie behind all ranges."""
-    return statement in BEHIND and cast("int", values[-1]) >= ranges[-1].last
 
 
 class AvailableRows:
@@ -87,9 +82,6 @@ class AvailableRows:
             statement, values = statements.pop(0)
             cursor = self._open_rows(statement, values)
             try:
-                if _is_behind(statement, values, self._ranges):
-                    yield from cursor
-                    continue
                 for row in cursor:
                     over = around(self._ranges, row[0])
                     if over is None:

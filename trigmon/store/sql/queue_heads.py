@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
 from trigmon.store.sql.picked_messages import Picked, Row, message_of
 from trigmon.store.sql.read_ahead import Ahead
-from trigmon.store.sql.select import Look
 
 ReadRows = Callable[[int, Cursor | None], tuple[list[Row], bool]]
 """Reads rows outside groups of a queue's number, behind a place or from the start; whether none follow."""
-
-AT_ONCE = SLICE
-"""So many messages or more are read at once, where the cache has not as many."""
 
 
 class QueueHeads:
@@ -23,22 +19,13 @@ class QueueHeads:
         self._ahead = ahead
         self._read_rows = read_rows
 
-    def found(
-        self, selection: Selection, number: int, locks: Mapping[int, int], look: Callable[[], Look] | None = None
-    ) -> Found | None:
+    def found(self, selection: Selection, number: int, locks: Mapping[int, int]) -> Found | None:
         """Returns the result of a look-up of a queue's first messages; None if the look-up must read the rows.
 
-        ``locks``: locked messages and the handles that locked them. Uncommitted puts are never found. ``look`` makes
-        a look-up of the rows, by which many are read at once and not cached.
+        ``locks``: locked messages and the handles that locked them. Uncommitted puts are never found.
         """
         if not _is_first(selection):
             return None
-        is_many = selection.limit >= AT_ONCE and not self._ahead.has(selection.q_name, selection.limit)
-        if is_many and look is not None:
-            found = look().found()
-            # Where there are fewer, the cache is to know the next time that no others follow.
-            if len(found.messages) >= selection.limit or _size(found) >= selection.limit_bytes:
-                return found
         picked = Picked(selection, locks)
         try:
             for message in self._messages(selection.q_name, number):
@@ -71,10 +58,6 @@ def _readable(q_name: str, rows: list[Row]) -> list[StoredMessage]:
             raise _Unreadable
         messages.append(message)
     return messages
-
-
-def _size(found: Found) -> int:
-    return sum([len(each.data) for each in found.messages])
 
 
 def _is_first(selection: Selection) -> bool:

@@ -87,7 +87,7 @@ class Window:
         count = len(messages)
         firsts = [entry.message for entry in self.entries[:count]]
         if [each.number for each in firsts] != [each.number for each in messages]:
-            for message in messages if self.entries else ():
+            for message in messages:
                 self.remove(message)
             return
         self._bytes -= sum([len(each.data) for each in firsts])
@@ -143,11 +143,6 @@ class Ahead:
                 return
             messages, is_all = read(Cursor(-window.end[0], window.end[1]) if window.end else None)
             window.extend(messages, is_all=is_all)
-
-    def has(self, q_name: str, count: int) -> bool:
-        """Returns whether the first ``count`` messages of a queue are here, or all of them."""
-        window = self._windows.get(q_name)
-        return window is not None and (window.is_all or len(window.entries) >= count)
 
     def forget(self, q_name: str) -> None:
         """Discards the window of a queue."""

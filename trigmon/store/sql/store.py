@@ -55,13 +55,10 @@ class RowStore(BaseStore):
     Subclasses run the statements in their transactions. ``execute`` runs one, returns its rows and raises ``error``;
     ``where`` is the place of the data, for error texts. ``read_rows`` reads a queue's first rows, many at a time.
     ``reserves_ranges``: simple messages are reserved by a record of ranges, and their rows are not marked.
-    ``reads_at_once``: many first messages are read by one look-up and not cached. On PostgreSQL they are: each look-up
-    from the first row on walks over all that were got before.
     """
 
     error: ClassVar[type[Exception]]
     reserves_ranges: ClassVar[bool] = False
-    reads_at_once: ClassVar[bool] = False
 
     def __init__(self, execute: Execute, where: str, read_rows: ReadRows) -> None:
         super().__init__()
@@ -201,10 +198,7 @@ class RowStore(BaseStore):
             has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
             has_groups = self.messages.groups.has_groups(number)
             if not has_own and not has_groups and number not in self.leftovers.available:
-                look = None
-                if self.reads_at_once:
-                    look = partial(self._look, selection, number, has_groups=False, has_own=False)
-                found = self._heads.found(selection, number, self.standing.locks, look)
+                found = self._heads.found(selection, number, self.standing.locks)
                 if found is not None:
                     return found
             return self._look(selection, number, has_groups=has_groups, has_own=has_own).found()

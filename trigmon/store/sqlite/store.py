@@ -64,7 +64,6 @@ class SqliteStore(RowStore):
 
     error = apsw.Error
     reserves_ranges = True
-    reads_at_once = True
 
     def __init__(
         self,
