@@ -292,8 +292,8 @@ def test_the_time_to_open_a_queue_begins_again_while_its_queue_manager_is_away(b
     assert one.runs(state="started")
     one.there.start()
     one.far = one.there.connect()
-    (run,) = one.ended(1)
-    assert "had not opened its queue in 2 s" in run["why"]
+    # MQ may fire again for the message that is left, when its queue manager is back.
+    assert {"had not opened its queue in 2 s" in run["why"] for run in one.ended(1)} == {True}
 
 
 def readers(one, name):

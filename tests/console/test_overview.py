@@ -65,7 +65,7 @@ def test_it_takes_a_call_for_each_256_queues_and_none_for_a_queue(shared_daemon)
         ask = qm._exchange
         qm._exchange = lambda call, **more: calls.append(type(call)) or ask(call, **more)
         send = qm._send_ahead
-        qm._send_ahead = lambda call: calls.append(type(call)) or send(call)
+        qm._send_ahead = lambda call, **more: calls.append(type(call)) or send(call, **more)
         seen = read_overview(qm)
         assert len(seen.queues) == 300
         assert (calls.count(QueueStatus), calls.count(RunHistory), len(calls)) == (2, 1, 8)

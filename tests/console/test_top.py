@@ -457,7 +457,7 @@ def test_a_thousand_queues_are_read_with_as_few_calls_as_their_pages(daemon):
         connection = it.app._connection
         exchange, ahead = connection._exchange, connection._send_ahead
         connection._exchange = lambda call, **more: calls.append(call) or exchange(call, **more)
-        connection._send_ahead = lambda call: calls.append(call) or ahead(call)
+        connection._send_ahead = lambda call, **more: calls.append(call) or ahead(call, **more)
         await it.until(lambda: any(isinstance(call, Status) for call in calls))
         await it.until(lambda: not it.app._is_reading)
         readings = sum(isinstance(call, Status) for call in calls)

@@ -173,7 +173,7 @@ def test_a_trigger_message_over_tcp_runs_no_program_of_its_writers(daemon):
         given = MessageDescriptor(format=FORMAT_TRIGGER, **descriptor)
         anybody.call(Put(q_name=initiation_q, descriptor=given, data=pack_tm(message)))
         (run,) = until(lambda: anybody.call(Runs(where={"q_name": "Q"})).rows)
-        with pytest.raises(trigmon.NotAuthorized, match=r"changerun needs a monitor \(server\.monitors\)"):
+        with pytest.raises(trigmon.NotAuthorized, match=r"change_run needs a monitor \(server\.monitors\)"):
             anybody.call(ChangeRun(run_id=run["run_id"], fields={"state": "held"}))
     assert (run["state"], run["argv"]) == ("failed", [])
     assert "not by the queue manager, and process P is not defined here" in run["why"]

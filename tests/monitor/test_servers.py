@@ -119,19 +119,6 @@ def test_a_server_is_started_for_the_run_that_waits_and_heated_and_asked_how_it_
     assert len(machine.there()) == 1
 
 
-def test_a_server_without_a_run_repeats_the_beginning_of_jobs_and_stops_at_some_time(monitor, monkeypatch):
-    monkeypatch.setattr(server_checks, "_REPEATS", 2)
-    machine = monitor()
-    machine.begin("1")
-    until(lambda: machine.asked("heat") and len(machine.asked("check")) >= 3)
-    assert not machine.asked("repeat")
-    machine.warm.ended("1")
-    until(lambda: len(machine.asked("repeat")) == 2)
-    before = len(machine.asked("check"))
-    until(lambda: len(machine.asked("check")) >= before + 3)
-    assert len(machine.asked("repeat")) == 2
-
-
 def test_none_is_there_where_nobody_needs_one(monitor):
     machine = monitor()
     machine.warm.expect([])

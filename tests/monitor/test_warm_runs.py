@@ -84,6 +84,7 @@ def test_each_run_is_a_fork_and_has_a_session_of_its_own_in_the_one_server(machi
 
 
 def test_python_workers_in_the_session_of_each_run_are_forks_of_one_process(machine):
+    machine.wait_until_there()
     queue = machine.job(WORKS, "works")
     before = len(machine.runs(state="exited"))
     for _ in range(2):

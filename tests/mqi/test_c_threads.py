@@ -12,6 +12,7 @@ import pytest
 from tests.mqi.mqi_calls import INPUT, OUTPUT, WAIT, Block
 from tests.mqi.test_c_callbacks import REMOVED, RESUME, START, STOP, SUSPEND, Consumer, register
 from tests.waiting import until
+from trigmon.mq.calls import Status
 from trigmon.mqi import library
 
 SHARE_BLOCK, SHARE_NO_BLOCK, START_WAIT = 0x40, 0x80, 0x2
@@ -93,11 +94,12 @@ def test_consumers_are_not_started_beside_a_waiting_get(mqi, consumed, put):
     assert waiting.data == b"to the get"
 
 
-def test_consumers_are_started_behind_a_waiting_get_where_calls_wait(mqi, connect, q_name, put):
+def test_consumers_are_started_behind_a_waiting_get_where_calls_wait(qm, mqi, connect, q_name, put):
     hconn = connect(SHARE_BLOCK)
     hobj, consumer = mqi.open(hconn, q_name, INPUT), Consumer()
     register(mqi, hconn, hobj, consumer)
     waiting = Waiting(mqi, hconn, hobj)
+    until(lambda: qm.call(Status()).values["waiting_gets"])
     starting = threading.Thread(target=mqi.ask, args=("MQCTL", hconn, START, None))
     starting.start()
     put(b"one")
@@ -150,9 +152,10 @@ def test_a_disconnect_beside_a_waiting_get_is_refused_and_stops_nothing(mqi, con
     assert disconnect(mqi, hconn) == HCONN_ERROR
 
 
-def test_a_disconnect_waits_for_another_thread_s_get_where_calls_wait(mqi, connect, q_name, put):
+def test_a_disconnect_waits_for_another_thread_s_get_where_calls_wait(qm, mqi, connect, q_name, put):
     hconn = connect(SHARE_BLOCK)
     waiting = Waiting(mqi, hconn, mqi.open(hconn, q_name, INPUT))
+    until(lambda: qm.call(Status()).values["waiting_gets"])
     ended = []
     ending = threading.Thread(target=lambda: ended.append(disconnect(mqi, hconn)))
     ending.start()

@@ -17,8 +17,8 @@ class KeptServer:
     """A server that this monitor manages; only the servers' thread uses it.
 
     ``pid`` is 0 until it is found running. ``is_there``: it answers; ``is_warm``: no run's query is the first of its
-    kind; ``is_old``: it takes no more runs. ``repeats``: how often it was asked to warm up further. ``kill_at`` is set
-    when it is asked to end, ``is_gone`` when it has ended.
+    kind; ``is_old``: it takes no more runs. ``kill_at`` is set when it is
+    asked to end, ``is_gone`` when it has ended.
     """
 
     def __init__(self, server: Server, directory: Path, *, is_found: bool) -> None:
@@ -30,7 +30,6 @@ class KeptServer:
         self.is_asked = self.is_there = self.is_warm = self.is_old = self.is_gone = False
         self.check_at = self.renew_at = self.kill_at = 0.0
         self.used_at = self.since
-        self.repeats = 0
         self.why = ""
 
     @property

@@ -18,8 +18,6 @@ HEATED_BY = "SYSTEM.DEFAULT.LOCAL.QUEUE"
 _CHECK_S, _CHECK_S_WHEN_IDLE = 2.0, 10.0
 _ANSWER_S, _HEAT_S = 300.0, 900.0
 _LEAST_AGE_S = 30.0
-_REPEATS = 25
-"""Behind so many health checks a server without a run goes on to warm up: Java compiles well what it has run often."""
 
 
 class ServerChecks:
@@ -75,7 +73,6 @@ class ServerChecks:
         if kept.is_found or not self._warm.has(kept.server.master):
             self._warm.is_warm(kept.server)
         kept.is_warm = kept.is_found  # it has been heated, or is in use
-        kept.repeats = _REPEATS if kept.is_found else 0
         if not kept.is_warm:
             self._heat(kept)
 
@@ -102,16 +99,8 @@ class ServerChecks:
             error = answer.get("error")
             if error and error != GONE and not kept.kill_at:
                 self._kill(kept, f"it does not answer: {error}")
-            elif not error and not uses and kept.is_warm and kept.repeats < _REPEATS:
-                self._repeat(kept)
 
         self._attendant.ask("check", answered, deadline_s, url=kept.server.url)
-
-    def _repeat(self, kept: KeptServer) -> None:
-        """Asks for what jobs begin with once more. What is wrong with it is the next check's to find."""
-        kept.repeats += 1
-        where = {"url": kept.server.url, "directory": str(kept.directory)}
-        self._attendant.ask("repeat", lambda _: None, _ANSWER_S, **where)
 
     def _check_age(self, kept: KeptServer, now: float) -> None:
         """Marks a server as old that is to be replaced."""

@@ -8,7 +8,6 @@ wait     ``url``, ``deadline_s``: answered when the server answers
 heat     ``url``, ``directory``, ``queue``, ``address``: runs one query of each kind, a read of that queue among
          them, and repeats in sessions of their own the usual beginning of a job; ``missed`` are those that
          failed, ``took_ms`` how long each took
-repeat   ``url``, ``directory``: repeats the beginning of a job some times more, without a queue and so without Python
 check    ``url``, ``remote``: one query that needs the server and none of its cores
 release  ``url``, ``user_id``, ``session_id``, ``deadline_s``: interrupts the session's queries and closes it
 forget   ``url``, ``remote``: the server is gone, or with ``remote`` only this session of it
@@ -52,7 +51,6 @@ _AT_ONCE = 8
 _CHECKS_AT_ONCE = 64
 # A Java machine compiles code that it has run often: the first run took four times as long as the tenth.
 _BEGINNINGS = 8
-_REPEATED = 2
 _KINDS = (pa.string(), pa.int32(), pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us", tz="UTC"))
 # After this time gRPC gives up a server that has stopped in the middle of a query.
 _KEEPALIVE = "grpc_keepalive_time_ms=10000;grpc_keepalive_timeout_ms=20000"
@@ -93,12 +91,6 @@ class Attendant:
             answer["missed"].append(f"beginnings: {_one_line(error)}")
         answer["took_ms"]["beginnings"] = round(1000 * (time.monotonic() - began))
         return answer
-
-    def repeat(self, asked: Message) -> Message:
-        """See the module."""
-        for _ in range(_REPEATED):
-            self._begin(asked)
-        return {}
 
     def _begin(self, asked: Message) -> None:
         url, session_id = asked["url"], str(uuid.uuid4())
@@ -204,9 +196,9 @@ def heat(spark: SparkSession, asked: Message) -> Message:
 
 
 def begin(asked: Message, session_id: str) -> None:
-    """Runs in a session of its own what jobs begin with: a setting, queries, rows into a file; ends the session.
+    """Runs in a session of its own what jobs begin with: a setting, queries, rows into files; ends the session.
 
-    The rows are those of a plan, and of the queue where one is asked for.
+    The rows are those of a plan and those of the queue.
     """
     target = Path(asked["directory"]) / f"heat-{session_id}"
     # Not by its builder: that would make it the default session of this process.
@@ -217,7 +209,7 @@ def begin(asked: Message, session_id: str) -> None:
         rows = spark.createDataFrame([(n % 7, n) for n in range(1000)], ["k", "n"])
         rows.groupBy("k").sum("n").collect()
         spark.range(1).collect()
-        for at, messages in enumerate([rows_in_plan(spark), *([queue(spark, asked)] if "queue" in asked else [])]):
+        for at, messages in enumerate((rows_in_plan(spark), queue(spark, asked))):
             assert messages.schema
             messages.write.parquet(f"file:{target}/{at}")
     finally:
