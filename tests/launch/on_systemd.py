@@ -303,3 +303,10 @@ def test_the_journal_knows_a_runs_lines_by_its_fields(machine):
 def test_systemd_answers_here():
     assert systemd_bus.why_not() == ""
     assert Path(systemd_bus.socket_path()).is_socket()
+
+
+def test_what_has_to_be_killed_leaves_no_unit_though_its_monitor_goes_meanwhile(machine):
+    machine.shell("r", "(trap '' TERM; echo deaf; while :; do sleep 0.05; done) & echo $!; sleep 0.1", grace_s=0.5)
+    machine.wait_for("ended", "r")
+    machine.end()
+    until(lambda: not units())

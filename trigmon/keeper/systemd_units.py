@@ -73,6 +73,10 @@ class Unit(Run):
         return {"run": self.run_id} | fields | {"why": self.why or fields["why"]}
 
 
+def _is_failed(run: Unit) -> bool:
+    return run.state.get("ActiveState") == "failed"
+
+
 class Units:
     """The units of one keeper, and its connection to systemd, made when it is needed and again when it is lost."""
 
@@ -179,17 +183,25 @@ class Units:
                 self._lose()
 
     def _stop(self, run: Unit) -> None:
-        def answered(answer: dbus.Message) -> None:
+        """Stops a unit. One that has to kill what was left behind fails by that, and is then reset, or it stays."""
+
+        def reset(answer: dbus.Message) -> None:
             self._unanswered.pop(run.path, None)
             if answer.kind == dbus.ERROR:  # it is gone
                 self._removing.pop(run.path, None)
 
+        def begun(answer: dbus.Message) -> None:
+            if answer.kind == dbus.ERROR:
+                reset(answer)
+            elif run.path in self._removing:  # until the job is over, it may still fail
+                self._unanswered[run.path] = time.monotonic() + run.grace_s + systemd_bus.PATIENCE_S
+
         if self._manager is not None:
             self._unanswered[run.path] = time.monotonic() + systemd_bus.PATIENCE_S
-        if run.state.get("ActiveState") == "failed":
-            self.send("ResetFailedUnit", "s", run.name, then=answered)
+        if _is_failed(run):
+            self.send("ResetFailedUnit", "s", run.name, then=reset)
         else:
-            self.send("StopUnit", "ss", run.name, "replace", then=answered)
+            self.send("StopUnit", "ss", run.name, "replace", then=begun)
 
     def keep_up(self, now: float) -> None:
         """Connects again when that is due; without units, the next start connects."""
@@ -217,9 +229,11 @@ class Units:
         if message.member == "PropertiesChanged":
             self._changed(message.path, *message.body[:2])
         elif message.member == "JobRemoved":
-            run = self._runs.get(systemd_unit.object_path(message.body[2]))
-            if run is not None and not run.is_started:
+            path = systemd_unit.object_path(message.body[2])
+            if (run := self._runs.get(path)) is not None and not run.is_started:
                 self._start_is_over(run)
+            elif (run := self._removing.get(path)) is not None and not _is_failed(run):
+                self._unanswered.pop(path, None)
         elif message.member == "UnitRemoved":
             self._removing.pop(message.body[1], None)
             self._unanswered.pop(message.body[1], None)
