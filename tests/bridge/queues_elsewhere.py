@@ -10,6 +10,7 @@ import pytest
 
 from tests.daemons import define, queue_managers
 from tests.mqi.conftest import library_directory
+from trigmon.bridge.connection import ibmmq
 from trigmon.mq.calls import Alter, Define
 
 __all__ = ["library_directory"]
@@ -75,3 +76,19 @@ class Elsewhere:
     def close(self):
         """Ends what has objects open."""
         self.stack.close()
+
+
+@contextlib.contextmanager
+def for_other_users(passable, directory, monkeypatch, **attributes):
+    """Yields the objects, the queue with these attributes, at a queue manager that other users of this machine reach.
+
+    ``directory`` has the C library.
+    """
+    load_library(directory)
+    ibmmq()
+    daemon = passable(name=THERE, settings={"server.socket_mode": "0666"})
+    monkeypatch.setenv("TRIGMON_HOME", str(daemon.home))
+    monkeypatch.delenv("TRIGMON_QMGR", raising=False)
+    one = Elsewhere(daemon).begin(**attributes)
+    yield one
+    one.close()

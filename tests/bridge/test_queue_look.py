@@ -16,8 +16,8 @@ from tests.bridge.queues_elsewhere import (
     THERE,
     Elsewhere,
     by_name,
+    for_other_users,
     library_directory,
-    load_library,
     pair,
 )
 from tests.daemons import define
@@ -133,14 +133,8 @@ def test_a_command_server_that_does_not_answer_is_not_asked_again_at_once(there,
 @pytest.fixture
 def guarded(passable, library_directory, monkeypatch):
     """Yields a queue at a queue manager that other users of this machine reach, with one message of a unit of work."""
-    load_library(library_directory)
-    ibmmq()
-    daemon = passable(name=THERE, settings={"server.socket_mode": "0666"})
-    monkeypatch.setenv("TRIGMON_HOME", str(daemon.home))
-    monkeypatch.delenv("TRIGMON_QMGR", raising=False)
-    one = Elsewhere(daemon).begin(trigger_type="first")
-    yield one
-    one.close()
+    with for_other_users(passable, library_directory, monkeypatch, trigger_type="first") as one:
+        yield one
 
 
 def allow(qm, *records):

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from tests.bridge.conftest import NEEDS_IBMMQ
-from tests.bridge.queues_elsewhere import INITIATION, QUEUE, THERE, Elsewhere, library_directory, load_library
+from tests.bridge.queues_elsewhere import INITIATION, QUEUE, THERE, for_other_users, library_directory
 from tests.strangers import as_user
-from trigmon.bridge.connection import RemoteConnection, ibmmq
+from trigmon.bridge.connection import RemoteConnection
 from trigmon.bridge.remote_facts import look_at_queue
 from trigmon.bridge.remote_verdict import explain_seen
 from trigmon.mq.calls import SetAuthority
@@ -22,14 +22,8 @@ ALICE = 5001
 @pytest.fixture
 def there(passable, library_directory, monkeypatch):
     """Yields a queue that fires, at a queue manager that other users of this machine reach."""
-    load_library(library_directory)
-    ibmmq()
-    daemon = passable(name=THERE, settings={"server.socket_mode": "0666"})
-    monkeypatch.setenv("TRIGMON_HOME", str(daemon.home))
-    monkeypatch.delenv("TRIGMON_QMGR", raising=False)
-    one = Elsewhere(daemon).begin()
-    yield one
-    one.close()
+    with for_other_users(passable, library_directory, monkeypatch) as one:
+        yield one
 
 
 def seen_by_alice(there, *records):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.rules.launching_ledger import INITQ, TRIGGER
 from tests.worlds import STORES, World
 from trigmon.mq.calls import (
     Alter,
@@ -34,10 +35,6 @@ from trigmon.mq.replies import Counted
 from trigmon.qmgr.housekeeping import Retention
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.rules.runs.run_ledger import cause_of, repeated
-
-INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-TRIGGER = {"q_name": "Q", "process_name": "P", "trigger_data": "t", "appl_type": 6, "appl_id": "/bin/true"}
-TRIGGER |= {"env_data": "", "user_data": "u", "occasion": "1", "initiation_q": INITQ, "monitor": "m:1"}
 
 
 @pytest.fixture(params=STORES)

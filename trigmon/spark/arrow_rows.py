@@ -96,10 +96,19 @@ MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
 def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
     """Returns these columns as a DDL schema of Spark. Raises UnfitRowError for a name that is no column."""
+    return ", ".join(f"`{name}` {NAMED[name][1]}" for name in _checked(names))
+
+
+def schema_of(names: Iterable[str] = tuple(COLUMNS)) -> pa.Schema:
+    """Returns these columns as a schema of Arrow. Raises as :func:`ddl`."""
+    return pa.schema([(name, NAMED[name][0]) for name in _checked(names)])
+
+
+def _checked(names: Iterable[str]) -> list[str]:
     for name in (names := list(names)):
         if name not in NAMED:
             raise UnfitRowError(f"messages have no column {name!r}; they have {', '.join(NAMED)}")
-    return ", ".join(f"`{name}` {NAMED[name][1]}" for name in names)
+    return names
 
 
 def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:

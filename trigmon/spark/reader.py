@@ -283,7 +283,7 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
 
 def _rows_of(options: Options, reply: ReservedRows, schema: pa.Schema) -> pa.RecordBatch:
     if options.is_json:
-        return arrow_rows.from_json(unpacked(reply), reply.ordinals, schema, options.malformed)
+        return to_batch(options, unpacked(reply), reply.ordinals, schema)
     return arrow_rows.from_rows(reply, schema)
 
 

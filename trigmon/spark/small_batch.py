@@ -59,6 +59,4 @@ def _schema(source: Source, named: options.Options) -> StructType:
     """Returns the columns that are asked for. Raises UnfitRowError and Spark's errors."""
     if source.schema:
         return StructType.fromDDL(source.schema)
-    names = named.columns or tuple(arrow_rows.COLUMNS)
-    arrow_rows.ddl(names)
-    return from_arrow_schema(pa.schema([(name, arrow_rows.NAMED[name][0]) for name in names]))
+    return from_arrow_schema(arrow_rows.schema_of(named.columns or arrow_rows.COLUMNS))

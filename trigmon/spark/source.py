@@ -46,9 +46,7 @@ class DefaultSource(DataSource):
         if not (of_table := options.of_table(self.options)):
             return ddl
         # The only thing of a table that a reader of it gets is its schema.
-        names = given.columns or arrow_rows.COLUMNS
-        columns = pa.schema([(name, arrow_rows.NAMED[name][0]) for name in names])
-        first, *others = from_arrow_schema(columns).fields
+        first, *others = from_arrow_schema(arrow_rows.schema_of(given.columns or arrow_rows.COLUMNS)).fields
         return StructType([StructField(first.name, first.dataType, first.nullable, {_KEPT: of_table}), *others])
 
     def reader(self, schema: StructType) -> QueueReader:

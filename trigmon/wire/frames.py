@@ -34,9 +34,7 @@ def frame_limit(max_msg_length: int) -> int:
 
 def frame(body: bytes) -> bytes:
     """Returns the body with its length before it. Raises ProtocolError when four bytes cannot say the length."""
-    if len(body) > MAX_LENGTH:
-        raise ProtocolError(f"a frame has at most {MAX_LENGTH} bytes, not {len(body)}")
-    return _LENGTH.pack(len(body)) + body
+    return _head(len(body)) + body
 
 
 def set_length(buffer: bytearray) -> None:
@@ -44,10 +42,13 @@ def set_length(buffer: bytearray) -> None:
 
     Raises ProtocolError as :func:`frame`.
     """
-    length = len(buffer) - _LENGTH.size
+    buffer[: _LENGTH.size] = _head(len(buffer) - _LENGTH.size)
+
+
+def _head(length: int) -> bytes:
     if length > MAX_LENGTH:
         raise ProtocolError(f"a frame has at most {MAX_LENGTH} bytes, not {length}")
-    _LENGTH.pack_into(buffer, 0, length)
+    return _LENGTH.pack(length)
 
 
 class FrameReader:

@@ -47,8 +47,8 @@ class UnitPuts:
         ``most``: puts kept of one unit.
         """
         if isinstance(change, c.AddMessage):
-            if self._has_room(change, most):
-                self._keep(change)
+            if _can_wait(change) and self._fit([change], most):
+                self._keep([change])
                 return None
             self.write(change.unit_id)  # the rows of a unit are written in the order of its puts
         elif isinstance(change, c.EndUnit):
@@ -59,13 +59,9 @@ class UnitPuts:
 
     def keeps(self, puts: Puts, most: int) -> bool:
         """Returns whether puts that are alike are kept; if not, none is. ``most`` as above."""
-        unit_id, size = puts[0].unit_id, sum([len(put.data) for put in puts])
-        if len(self.by_unit.get(unit_id, ())) + len(puts) > most or self._size + size > MOST_BYTES:
+        if not self._fit(puts, most):
             return False
-        self._keep_ids_behind(puts[-1].number)
-        self.by_unit.setdefault(unit_id, []).extend(puts)
-        self._size += size
-        self._note(partial(self._drop_last, unit_id, len(puts)))
+        self._keep(puts)
         return True
 
     def write_for(self, unit_id: int, q_name: str) -> None:
@@ -83,21 +79,21 @@ class UnitPuts:
         if unit_id in self.by_unit:
             self._add_rows(self._take(unit_id), unit_id)
 
-    def _has_room(self, change: c.AddMessage, most: int) -> bool:
-        """Returns whether a put can be kept: of a unit, not held, and outside groups."""
-        if not change.unit_id or change.is_held or change.descriptor.group_id != NO_ID:
-            return False
-        return len(self.by_unit.get(change.unit_id, ())) < most and self._size + len(change.data) <= MOST_BYTES
+    def _fit(self, puts: Puts, most: int) -> bool:
+        """Returns whether there is room for puts of one unit."""
+        kept = len(self.by_unit.get(puts[0].unit_id, ()))
+        return kept + len(puts) <= most and self._size + size_of(puts) <= MOST_BYTES
 
-    def _keep(self, change: c.AddMessage) -> None:
-        self._keep_ids_behind(change.number)
-        self.by_unit.setdefault(change.unit_id, []).append(change)
-        self._size += len(change.data)
-        self._note(partial(self._drop_last, change.unit_id))
+    def _keep(self, puts: Puts) -> None:
+        unit_id = puts[0].unit_id
+        self._keep_ids_behind(puts[-1].number)
+        self.by_unit.setdefault(unit_id, []).extend(puts)
+        self._size += size_of(puts)
+        self._note(partial(self._drop_last, unit_id, len(puts)))
 
-    def _drop_last(self, unit_id: int, count: int = 1) -> None:
+    def _drop_last(self, unit_id: int, count: int) -> None:
         puts = self.by_unit[unit_id]
-        self._size -= sum(len(put.data) for put in puts[-count:])
+        self._size -= size_of(puts[-count:])
         del puts[-count:]
         if not puts:
             del self.by_unit[unit_id]
@@ -116,10 +112,20 @@ class UnitPuts:
 
     def _take(self, unit_id: int) -> Puts:
         puts = self.by_unit.pop(unit_id)
-        self._size -= sum([len(put.data) for put in puts])
+        self._size -= size_of(puts)
         self._note(partial(self._bring_back, unit_id, puts))
         return puts
 
     def _bring_back(self, unit_id: int, puts: Puts) -> None:
         self.by_unit[unit_id] = puts
-        self._size += sum(len(put.data) for put in puts)
+        self._size += size_of(puts)
+
+
+def size_of(puts: Sequence[c.AddMessage]) -> int:
+    """Returns how many bytes of content these puts have."""
+    return sum([len(put.data) for put in puts])
+
+
+def _can_wait(put: c.AddMessage) -> bool:
+    """Returns whether a put can be kept: of a unit, not held, and outside groups."""
+    return bool(put.unit_id) and not put.is_held and put.descriptor.group_id == NO_ID

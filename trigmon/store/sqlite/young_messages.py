@@ -13,6 +13,7 @@ from itertools import islice
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
+from trigmon.store.sqlite.unit_puts import size_of
 
 MOST = 1000
 MOST_BYTES = 8 << 20
@@ -64,7 +65,7 @@ class YoungMessages:
 
     def keep_all(self, puts: Sequence[c.AddMessage]) -> bool:
         """Returns whether committed messages outside groups are kept; if not, none is."""
-        size = sum([len(put.data) for put in puts])
+        size = size_of(puts)
         if len(puts) > MOST or size > MOST_BYTES:
             return False
         while len(self._puts) + len(puts) > MOST or self._size + size > MOST_BYTES:
@@ -95,13 +96,13 @@ class YoungMessages:
 
     def _bring_back(self, puts: Sequence[c.AddMessage]) -> None:
         self._puts.update([(put.number, put) for put in puts])
-        self._size += sum([len(put.data) for put in puts])
+        self._size += size_of(puts)
 
     def _drop(self, puts: Sequence[c.AddMessage]) -> None:
         kept = self._puts
         for put in puts:
             del kept[put.number]
-        self._size -= sum([len(put.data) for put in puts])
+        self._size -= size_of(puts)
 
     def _pop(self, number: int) -> c.AddMessage:
         put = self._puts.pop(number)
