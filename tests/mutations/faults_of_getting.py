@@ -13,6 +13,7 @@ from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
 from trigmon.rules.messages import get, logical_get
 from trigmon.rules.model.group_completeness import Whole
+from trigmon.rules.model.stored_messages import Form
 from trigmon.rules.objects import close
 
 FIRST, NEXT = GetOption.BROWSE_FIRST.value, GetOption.BROWSE_NEXT.value
@@ -141,7 +142,7 @@ FAULTS = [
     ),
     Fault(
         "whole: nothing is put together",
-        wrapped(get, "in_order", _selected(lambda selection, call: replace(selection, gathers=False))),
+        wrapped(get, "in_order", _selected(lambda selection, call: replace(selection, form=Form.WHOLE))),
     ),
     Fault("whole: an open unit of work does not matter", wrapped(get, "check_found", _any_unit)),
     Fault("whole: segments of any kind go together", wrapped(get, "consistent", lambda right, segments: (segments, 0))),

@@ -26,7 +26,7 @@ from trigmon.mq.calls import (
 )
 from trigmon.mq.enums import ApplType, MsgType
 from trigmon.mq.replies import Reserved, Settled, WasGot
-from trigmon.store.sql import read_ahead, reserved_cache
+from trigmon.store.sql import read_ahead
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.reserved_ranges import ReservedRanges
 from trigmon.store.sqlite import first_rows
@@ -59,12 +59,11 @@ LARGE_ON_SQLITE, LARGE_ON_POSTGRES = (
 
 
 def check_that_small_windows_agree(script):
-    """The same where SQLite reads three messages ahead, and knows four of a queue and few of reservations."""
+    """The same where SQLite reads three messages ahead, and knows four of a queue."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(first_rows, "MOST_ROWS", 3)
         patched.setattr(read_ahead, "MOST_ROWS", 4)
         patched.setattr(read_ahead, "MOST_OF_A_UNIT", 3)
-        patched.setattr(reserved_cache, "MOST_BYTES", 4 * reserved_cache.OF_A_MESSAGE)
         patched.setattr(ReservedRanges, "least", 1)
         check_that_stores_agree(script, "sqlite")
 

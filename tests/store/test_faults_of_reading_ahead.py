@@ -13,10 +13,9 @@ from tests.worlds import World
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.stored_messages import Found, Selection
-from trigmon.store.sql import available_rows, read_ahead, reserved_cache, reserved_ranges
+from trigmon.rules.model.stored_messages import Selection
+from trigmon.store.sql import available_rows, read_ahead, reserved_ranges
 from trigmon.store.sql.read_ahead import Ahead, Window
-from trigmon.store.sql.reserved_cache import ReservedCache
 from trigmon.store.sql.reserved_ranges import ReservedRanges
 
 
@@ -39,11 +38,9 @@ def backouts(seed: int, steps: int = 80) -> list[tuple]:
 
 
 def check_that_batches_agree(seed):
-    """Reservations of short ranges, read from the cache or from rows: a small cache would give shorter replies."""
+    """Reservations of short ranges."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ReservedRanges, "least", 1)
-        if seed % 2:
-            patched.setattr(reserved_cache, "MOST_BYTES", 0)
         check_that_stores_agree(batches(seed), "sqlite")
 
 
@@ -83,12 +80,6 @@ def add_at_the_end(window, message):
     window.entries.append(entry)
 
 
-def read_from_the_first(cache, selection):
-    """What is read of a reservation begins with its first message, whatever is asked for."""
-    of = cache._of.get(selection.reserved.reservation)
-    return Found(tuple(of[: selection.limit])) if of else None
-
-
 def forget_at_the_start(record):
     """A start marks no row of what was reserved."""
     record._of = {}
@@ -113,8 +104,6 @@ FAULTS = {
         read_ahead.FOLLOWED, c.EndUnit, end_without_a_count
     ),
     "a unit's notes are taken for all": of_class(read_ahead, "_says_all", lambda unit, noted, *, is_commit: True),
-    "a part of a reservation begins with the first": of_class(ReservedCache, "found", read_from_the_first),
-    "reserved messages have no ordinals": of_class(reserved_cache, "_with_ordinals", lambda messages, first: messages),
     "what comes lies at the end": of_class(Window, "add", add_at_the_end),
 }
 

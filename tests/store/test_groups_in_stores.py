@@ -18,7 +18,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.handles import ConnectionFacts
-from trigmon.rules.model.stored_messages import Cursor, Selection, Summary
+from trigmon.rules.model.stored_messages import Cursor, Form, Selection, Summary
 from trigmon.store.memory.store import MemoryStore
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite.store import SqliteStore
@@ -63,7 +63,7 @@ SELECTIONS = [
     )
 ]
 SELECTIONS += [
-    Selection("Q", NOW, starts=starts, whole=Whole.MESSAGE, gathers=True, unit_id=1)
+    Selection("Q", NOW, starts=starts, whole=Whole.MESSAGE, form=Form.GATHERED, unit_id=1)
     for starts in (Whole.MESSAGE, Whole.GROUP)
 ]
 SELECTIONS += [

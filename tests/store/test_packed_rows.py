@@ -164,4 +164,4 @@ def test_an_older_queue_manager_s_answer_has_the_same_rows(world, q):
 
 
 def test_buffers_of_no_messages_have_none():
-    assert unpacked(pack((), (), (), 0, more=False)) == []
+    assert unpacked(pack([], [], [], 0, more=False)) == []

@@ -9,7 +9,9 @@ from tests.postgres import place
 from tests.worlds import World
 from trigmon.mq.calls import Clear, Define, Display, Get, GetMany, Move, ReadReserved, Release, Reserve, Settle
 from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.packed_messages import bodies_of
 from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Refused
 from trigmon.qmgr.manager import QueueManager
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
 from trigmon.store.postgres.connection import connect
@@ -68,7 +70,7 @@ def test_a_get_and_a_browse_go_on_behind_it(tmp_path, kind, change, options):
 
 @pytest.mark.parametrize(("kind", "change"), DAMAGE)
 @pytest.mark.parametrize("ends", [Release, Settle])
-def test_one_that_was_reserved_is_neither_read_nor_lost_and_is_set_aside_when_it_is_back(tmp_path, kind, change, ends):
+def test_one_that_was_reserved_is_not_read_and_is_set_aside_when_it_is_back(tmp_path, kind, change, ends):
     world = World(kind, tmp_path)
     world.define("Q", def_persistence="persistent")
     for body in (b"first", b"second"):
@@ -85,8 +87,27 @@ def test_one_that_was_reserved_is_neither_read_nor_lost_and_is_set_aside_when_it
     handle = world.open("Q", IN)
     left = world.do(Get(handle=handle))
     assert (left.data == b"second") if ends is Release else (left.reason == Reason.NO_MSG_AVAILABLE)
-    assert [name for name, _ in world.telling.damaged] == ["Q"]
+    # What is settled is removed without being read.
+    assert [name for name, _ in world.telling.damaged] == (["Q"] if ends is Release else [])
     assert depth(world) == 0
+    world.qm.stop()
+
+
+@pytest.mark.parametrize(("kind", "change"), DAMAGE)
+def test_one_that_was_damaged_before_it_is_reserved_is_in_no_batch_but_the_first(tmp_path, kind, change):
+    world = damaged(kind, tmp_path, change)
+    handle = world.open("Q", IN)
+    for batch in (1, 2):
+        made = world.did(Reserve(handle=handle, consumer="JOB"))
+        read = world.do(ReadReserved(reservation=made.reservation, packed=True))
+        if isinstance(read, Refused):
+            assert (batch, read.reason, "ordinal 0" in read.about) == (1, Reason.OBJECT_DAMAGED, True)
+        else:
+            assert bodies_of(read) == [b"second", b"third"]
+            assert [name for name, _ in world.telling.damaged] == ["Q"]
+        world.did(Release(reservation=made.reservation))
+    assert not isinstance(read, Refused)
+    assert depth(world) == 2
     world.qm.stop()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from trigmon.client.message import Message
 from trigmon.mq.calls import Attempt, ReadReserved, Reject, Release, Reserve, Settle
-from trigmon.mq.packed_messages import pack
+from trigmon.mq.packed_messages import encoded, pack
 from trigmon.mq.replies import Done, Reserved, ReservedRows, Settled, WereReserved
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def read_rows(connection: Connection, call: ReadReserved) -> ReservedRows:
     if isinstance(reply, WereReserved):
         descriptors = [message.descriptor for message in reply.messages]
         bodies = [message.data for message in reply.messages]
-        return pack(descriptors, bodies, reply.ordinals, reply.ordinal, more=reply.more)
+        return pack(encoded(descriptors), bodies, reply.ordinals, reply.ordinal, more=reply.more)
     assert isinstance(reply, ReservedRows), reply
     return reply
 

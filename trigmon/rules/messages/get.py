@@ -272,13 +272,17 @@ def seen(message: StoredMessage, now: int) -> tuple[MessageDescriptor, bytes]:
     return descriptor, data
 
 
+def is_seen_as_stored(descriptor: MessageDescriptor) -> bool:
+    """Returns whether the application sees a message as it lies there, but for the time that is left."""
+    return descriptor.put_appl_type != _NO_CONTEXT and descriptor.format != FORMAT_XMIT_Q_HEADER
+
+
 def all_seen(messages: Sequence[StoredMessage], now: int) -> tuple[list[MessageDescriptor], list[bytes]]:
     """Returns the descriptors and the data of messages, each as :func:`seen`. Most are seen as they lie there."""
     descriptors = [message.descriptor for message in messages]
     bodies = [message.data for message in messages]
     for at, message in enumerate(messages):
-        of = message.descriptor
-        if message.expires_ms or of.put_appl_type == _NO_CONTEXT or of.format == FORMAT_XMIT_Q_HEADER:
+        if message.expires_ms or not is_seen_as_stored(message.descriptor):
             descriptors[at], bodies[at] = seen(message, now)
     return descriptors, bodies
 

@@ -37,7 +37,7 @@ from trigmon.rules.model.group_completeness import START, Whole
 from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT, Place, Side, place_of
 from trigmon.rules.model.handle_changes import SetPlace
 from trigmon.rules.model.handles import HandleFacts
-from trigmon.rules.model.stored_messages import Cursor, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Cursor, Form, Selection, StoredMessage
 
 LOGICAL = GetOption.LOGICAL_ORDER.value
 _ALL_MSGS = GetOption.ALL_MSGS_AVAILABLE.value
@@ -79,10 +79,10 @@ def in_order(selection: Selection, call: Get, handle: HandleFacts) -> Selection:
         group_id=call.group_id if call.match & _GROUP_ID else None,
         msg_seq_number=call.msg_seq_number if call.match & _SEQ else None,
         offset=call.offset if call.match & _OFFSET else None,
-        gathers=bool(options & COMPLETE),
+        form=Form.GATHERED if options & COMPLETE else Form.WHOLE,
     )
     if options & _HERE:
-        return replace(selection, gathers=matched.gathers, whole=Whole.MESSAGE if options & COMPLETE else Whole.NOTHING)
+        return replace(selection, form=matched.form, whole=Whole.MESSAGE if options & COMPLETE else Whole.NOTHING)
     place = unfinished(options, handle)
     if place is not None:
         return _following(matched, call, place)

@@ -143,6 +143,11 @@ def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Fact
     return made
 
 
+def asks_for_delivery_report(descriptor: MessageDescriptor) -> bool:
+    """Returns whether the sender asked for a confirmation that the message was got."""
+    return bool(descriptor.report & COD.asked)
+
+
 def delivery_report(message: StoredMessage, facts: Facts, now: int, unit_id: int) -> list[Call]:
     """Returns the confirmation that a message was got, in the unit of work of the get."""
     if not message.descriptor.report or facts.queue is None:

@@ -336,7 +336,7 @@ class SetReservation(Change, frozen=True):
 
 
 class SettleReserved(Change, frozen=True):
-    """Rows of a reservation are deleted; its record has them as settled already."""
+    """Rows of a reservation are deleted; its record has them as settled already. The messages may be numbers alone."""
 
     messages: tuple[StoredMessage, ...]
 

@@ -54,6 +54,9 @@ class Reservation(ReservationTerms, frozen=True):
     it was offered anew, which adds to each message's backout count. ``gone`` is what was settled, given back or
     rejected, ``settled`` how many were settled. ``outcome`` is OPEN while anything is left.
 
+    ``is_plain``: none of its messages asks for a confirmation of delivery, is large, or is shown to a reader otherwise
+    than it is stored; so its rows are read as they are, and removed unread. Not so in records older than this field.
+
     ``attempt`` is what the holder declared to work on alone, ``deaths`` what earlier holders did when they were gone.
 
     ``holder`` is the connection that made it or took it again, ``readers`` are others that read from it: these are
@@ -76,6 +79,7 @@ class Reservation(ReservationTerms, frozen=True):
     holder: int = 0
     readers: tuple[int, ...] = ()
     user: str | None = None
+    is_plain: bool = False
 
     @property
     def count(self) -> int:

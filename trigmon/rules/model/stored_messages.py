@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from enum import Enum
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,6 +36,12 @@ class StoredMessage(msgspec.Struct, frozen=True, gc=False):
     expires_ms: int = 0  # 0: never
     is_own: bool = False  # the unit of work that looks has put it, and not committed yet
     ordinal: int = -1  # its place in the reservation it is of, -1 in none
+    unread: int = 0  # the bytes of its data, where a look-up has left them out
+
+    @property
+    def size(self) -> int:
+        """Returns how many bytes of data it has, read or not."""
+        return len(self.data) + self.unread
 
     def waited_ms(self, now: int) -> int:
         """Returns the milliseconds since its put: by its expiry if it has one, since an application may set PutTime."""
@@ -86,6 +94,20 @@ class Reserved(msgspec.Struct, frozen=True):
     end: int
 
 
+class Form(Enum):
+    """What a look-up returns of the messages it finds. In place of the last three a store may return them whole."""
+
+    WHOLE = 0
+    GATHERED = 1
+    """What is found first brings the segments that follow it, in order."""
+    WITHOUT_DATA = 2
+    """All but the data, whose size is there; and not checked for damage. Expired messages are whole."""
+    AS_STORED = 3
+    """Of a reservation whose messages are plain: the bytes of descriptor and data (:class:`AsStored`), checked."""
+    NUMBER = 4
+    """Of a reservation the number and the ordinal. Nothing else of a message is known, nor whether it is damaged."""
+
+
 class Selection(msgspec.Struct, frozen=True):
     """Which messages a call looks for, in get order: highest priority first, then arrival.
 
@@ -107,12 +129,12 @@ class Selection(msgspec.Struct, frozen=True):
     offset: int | None = None
     starts: Whole = Whole.NOTHING  # only what a logical message, or a group, begins with; a message in none is both
     whole: Whole = Whole.NOTHING  # only what has all of its logical message, or group, there
-    gathers: bool = False  # what is found first brings the segments that follow it, in order
     limit_bytes: int = 4 << 20  # or once those of one kind (committed, or the unit's own) hold so many
     handle: int = 0  # what another than this has locked is not there
     own_persistent: bool = False  # of the unit's own only the persistent ones
     summary: Summary | None = None
     reserved: Reserved | None = None
+    form: Form = Form.WHOLE
 
     @property
     def is_anything(self) -> bool:
@@ -151,10 +173,20 @@ def follows(segment: StoredMessage, other: StoredMessage) -> bool:
     return (found.msg_seq_number, found.offset) == (before.msg_seq_number, before.offset + len(segment.data))
 
 
+class AsStored(NamedTuple):
+    """Reserved messages in their order, as the bytes that a store has; none expires or was ever backed out."""
+
+    ordinals: list[int]
+    descriptors: list[bytes]
+    """Each as MessagePack."""
+    bodies: list[bytes]
+
+
 class Found(msgspec.Struct, frozen=True):
     """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known.
 
     ``place`` answers ``skip``. ``newest`` is the last number that a group has given; 0: numbers are the member's own.
+    ``as_stored`` is in place of ``messages``, where that was asked for and the store could.
     """
 
     messages: tuple[StoredMessage, ...] = ()
@@ -163,3 +195,4 @@ class Found(msgspec.Struct, frozen=True):
     expired_count: int = 0
     place: Cursor | None = None
     newest: int = 0
+    as_stored: AsStored | None = None

@@ -28,7 +28,7 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import LeaveReservation, Sweep
 from trigmon.rules.model.reservation import Due, Reservation, ended, without
 from trigmon.rules.model.situation import Happened, Situation
-from trigmon.rules.model.stored_messages import SLICE, Found, Reserved, Selection
+from trigmon.rules.model.stored_messages import SLICE, Form, Found, Reserved, Selection
 from trigmon.rules.reservations.find_reservation import asked_for, check_stretches, left_of, named
 from trigmon.rules.triggers.effects import trigger
 
@@ -82,12 +82,15 @@ def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
     if reservation is None or not reservation.due:
         return None
     due = reservation.due[0]
+    # What is settled and plain goes unread: no report has to be sent, and a slice of it is small.
+    form = Form.NUMBER if reservation.is_plain and not due.returns else Form.WHOLE
     return Selection(
         reservation.q_name,
         now,
         limit=SLICE,
         limit_bytes=MOST_BYTES,
         reserved=Reserved(reservation.number, due.first, due.end),
+        form=form,
     )
 
 
@@ -106,7 +109,8 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     internal_calls: list[Call] = []
     if not due.returns and found.messages:
         changes.append(SettleReserved(found.messages))
-        internal_calls = [each for message in found.messages for each in delivery_report(message, facts, now, 0)]
+        asking = () if reservation.is_plain else found.messages
+        internal_calls = [each for message in asking for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
     events = (SweepDue((reservation.number,)),) if after.due else ()

@@ -11,7 +11,7 @@ from trigmon.mq.errors import (
     ObjectDamaged,
     OptionsError,
 )
-from trigmon.mq.packed_messages import pack
+from trigmon.mq.packed_messages import encoded, pack
 from trigmon.mq.replies import Done, Reply, TicketIssued, WereReserved
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, all_seen, given
 from trigmon.rules.model.access import is_of
@@ -23,7 +23,7 @@ from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.reservation import cut
-from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Form, Found, Reserved, Selection, StoredMessage
 from trigmon.rules.model.ticket import Ticket, ticket_of
 from trigmon.rules.reservations.find_reservation import left_of, named, open_one
 
@@ -45,6 +45,7 @@ def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Select
         limit=min(end - first, MOST_MESSAGES),
         limit_bytes=MOST_BYTES,
         reserved=Reserved(reservation.number, first, end),
+        form=Form.AS_STORED if call.packed and reservation.is_plain and not reservation.offers else Form.WHOLE,
     )
 
 
@@ -60,19 +61,22 @@ def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, 
         stands.append(SetReservation(read, is_stored=False))
     if found is None:
         nothing = WereReserved(ordinals=[], messages=[], ordinal=reservation.count)
-        return Decision(pack((), (), (), reservation.count, more=False) if call.packed else nothing, stands)
+        return Decision(pack([], [], [], reservation.count, more=False) if call.packed else nothing, stands)
     damaged = [message.ordinal for message in found.damaged]
     if damaged:
         raise ObjectDamaged(f"{named(reservation)}: what has the ordinal {damaged[0]} is not what was written")
-    ordinals = [message.ordinal for message in found.messages]
-    by = reservation.offers
-    messages = [_counted_up(message, by) for message in found.messages] if by else found.messages
+    stored = found.as_stored
+    ordinals = stored.ordinals if stored is not None else [message.ordinal for message in found.messages]
     after = ordinals[-1] + 1 if ordinals else call.ordinal + call.count
     more = cut(left_of(call, reservation), after, reservation.count)
     following = more[0][0] if more else min(call.ordinal + call.count, reservation.count)
+    if stored is not None:
+        return Decision(pack(stored.descriptors, stored.bodies, ordinals, following, more=bool(more)), stands)
+    by = reservation.offers
+    messages = [_counted_up(message, by) for message in found.messages] if by else found.messages
     if call.packed:
-        rows = pack(*all_seen(messages, now), ordinals, following, more=bool(more))
-        return Decision(rows, stands)
+        descriptors, bodies = all_seen(messages, now)
+        return Decision(pack(encoded(descriptors), bodies, ordinals, following, more=bool(more)), stands)
     got = [given(message, now, -1, False) for message in messages]
     return Decision(WereReserved(ordinals=ordinals, messages=got, ordinal=following, more=bool(more)), stands)
 

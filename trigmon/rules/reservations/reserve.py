@@ -29,8 +29,8 @@ from trigmon.mq.errors import (
 )
 from trigmon.mq.reasons import Reason
 from trigmon.mq.replies import Refused, Reply, Reserved
-from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES
-from trigmon.rules.messages.reports import expiration_reports
+from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, is_seen_as_stored
+from trigmon.rules.messages.reports import asks_for_delivery_report, expiration_reports
 from trigmon.rules.model.access import check_reservations
 from trigmon.rules.model.changes import (
     AnyChange,
@@ -46,7 +46,7 @@ from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import PutOff, Seal, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.reservation import Reservation, ended, longer, offered_anew, without
-from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, StoredMessage
 from trigmon.rules.reservations.find_reservation import open_one
 
 LARGEST = 10_000_000
@@ -54,6 +54,8 @@ LARGEST = 10_000_000
 LONGEST_NAME = 256
 _INPUT = (OpenOption.INPUT_SHARED | OpenOption.INPUT_EXCLUSIVE).value
 _MOST_OF_A_GROUP = 64 << 20
+_LARGE = MOST_BYTES // SLICE
+"""Bytes: messages up to here are removed a slice at a time without a look at their sizes."""
 
 
 def look_for_reserve(call: Reserve, facts: WideFacts, now: int) -> Selection | None:
@@ -79,7 +81,9 @@ def look_for_reserve(call: Reserve, facts: WideFacts, now: int) -> Selection | N
     wanted = own or _new(call, facts, 0, now)
     whole = Whole.GROUP if wanted.whole_groups else Whole.NOTHING
     limit = max(1, min(_slice(wanted), wanted.max_messages - wanted.count))
-    return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole)
+    is_moved = wanted.whole_groups or _has_poison(facts.queue)
+    form = Form.WHOLE if is_moved else Form.WITHOUT_DATA
+    return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole, form=form)
 
 
 def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -190,9 +194,18 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
         runs=longer(reservation.runs, [message.priority for message in chosen]),
         size=reservation.size + _size(chosen),
         is_sealed=len(chosen) < len(messages),
+        is_plain=(reservation.is_plain or not reservation.count) and all(map(_is_plain, chosen)),
     )
     changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
     return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
+
+
+def _is_plain(message: StoredMessage) -> bool:
+    """Returns whether it can be read as it is stored, and removed unread."""
+    descriptor = message.descriptor
+    if descriptor.report and asks_for_delivery_report(descriptor):
+        return False
+    return message.size <= _LARGE and is_seen_as_stored(descriptor)
 
 
 def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -202,7 +215,7 @@ def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> l
         return list(messages)
     chosen: list[StoredMessage] = []
     for message in messages:
-        number, size = number + 1, size + len(message.data)
+        number, size = number + 1, size + message.size
         if number > reservation.max_messages or (size > reservation.max_bytes and number > 1):
             break
         chosen.append(message)
@@ -248,7 +261,7 @@ def _place(message: StoredMessage) -> tuple[int, int, int, int]:
 
 
 def _size(messages: Sequence[StoredMessage]) -> int:
-    return sum([len(message.data) for message in messages])
+    return sum([len(message.data) + message.unread for message in messages])
 
 
 def _offered(own: Reservation, facts: Facts) -> Decision:

@@ -17,7 +17,17 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model.group_completeness import Item, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.handles import Marked
-from trigmon.rules.model.stored_messages import SLICE, Cursor, Found, Reserved, Selection, StoredMessage, fits, follows
+from trigmon.rules.model.stored_messages import (
+    SLICE,
+    Cursor,
+    Form,
+    Found,
+    Reserved,
+    Selection,
+    StoredMessage,
+    fits,
+    follows,
+)
 
 Key = tuple[int, int]
 
@@ -111,7 +121,7 @@ class Rows:
             size += len(row.message.data)
             if len(messages) >= selection.limit or size >= selection.limit_bytes:
                 break
-        if selection.gathers and messages:
+        if selection.form is Form.GATHERED and messages:
             messages = self._segments(messages[0], selection)
         return Found(tuple(messages), tuple(expired))
 

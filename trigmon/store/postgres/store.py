@@ -121,7 +121,7 @@ class PostgresStore(RowStore):
         """See the port."""
         self._turn.release()
         self.standing.mark()
-        self.caches.mark()
+        self.ahead.mark()
 
     def prepare(self) -> None:
         """Commits everything written so far, durably; units of work in flight stay in flight."""
@@ -137,7 +137,7 @@ class PostgresStore(RowStore):
         """See the port."""
         was_written = self._turn.undo()
         self.standing.undo()
-        self.caches.undo(self.standing.units)
+        self.ahead.undo(self.standing.units)
         if was_written:
             self._forget_call()
 
@@ -200,7 +200,7 @@ class PostgresStore(RowStore):
             for change in changes:
                 if type(change) in WRITE:
                     WRITE[type(change)](self, change)
-                    self.caches.follow(change)
+                    self.ahead.follow(change)
                 self.standing.follow(change)
         except StoreBroken:
             raise

@@ -49,6 +49,11 @@ BEHIND = frozenset({sql.PASS_AFTER_SAME, *sql.FIND_AFTER_SAME.values()})
 """Those that find numbers behind one alone, which is their last value."""
 
 
+def open_unread(open_rows: Callable[[str, Values], Any], statement: str, values: Values) -> Any:
+    """Returns the rows of a look-up with the size of the data in its place."""
+    return open_rows(sql.without_data(statement), values)
+
+
 def open_available(
     open_rows: Callable[[str, Values], Any], record: ReservedRanges, statement: str, values: Values
 ) -> Any:
@@ -82,6 +87,9 @@ class AvailableRows:
             statement, values = statements.pop(0)
             cursor = self._open_rows(statement, values)
             try:
+                if statement in BEHIND and cast("int", values[-1]) >= self._ranges[-1].last:
+                    yield from cursor
+                    continue
                 for row in cursor:
                     over = around(self._ranges, row[0])
                     if over is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from trigmon.rules.model.stored_messages import Cursor, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import Cursor, Form, Found, Selection, StoredMessage
 from trigmon.store.sql.picked_messages import Picked, Row, message_of
 from trigmon.store.sql.read_ahead import Ahead
 
@@ -62,4 +62,5 @@ def _readable(q_name: str, rows: list[Row]) -> list[StoredMessage]:
 
 def _is_first(selection: Selection) -> bool:
     """Returns whether it asks for the first messages of a queue without further conditions."""
-    return selection.is_anything and selection.summary is None and selection.reserved is None
+    is_plain = selection.is_anything and selection.summary is None and selection.reserved is None
+    return is_plain and selection.form is not Form.WITHOUT_DATA  # what is reserved does not stay to be read ahead

@@ -22,7 +22,6 @@ from trigmon.rules.model import group_changes as g
 from trigmon.rules.model import handle_changes as h
 from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.stored_messages import Cursor, StoredMessage
-from trigmon.store.sql import reserved_cache
 
 MOST_ROWS = 512
 MOST_BYTES = 1 << 20
@@ -309,31 +308,3 @@ UNAFFECTED: frozenset[type[c.AnyChange]] = frozenset(
     }
 )
 """The changes that make no message available, and none unavailable: locks are looked up with each message."""
-
-
-class RowCaches:
-    """What is cached of rows: the first messages of queues, and the first of reservations."""
-
-    def __init__(self, ahead: Ahead, reserved: reserved_cache.ReservedCache) -> None:
-        self._ahead = ahead
-        self._reserved = reserved
-
-    def mark(self) -> None:
-        """Begins a call: :meth:`undo` returns to this point."""
-        self._ahead.mark()
-        self._reserved.is_changed = False
-
-    def undo(self, units: Container[int]) -> None:
-        """Undoes the changes of the call; ``units`` are the units of work still open."""
-        self._ahead.undo(units)
-        self._reserved.undo()
-
-    def follow(self, change: c.AnyChange) -> None:
-        """Updates the caches after a change of rows."""
-        self._ahead.follow(change)
-        if type(change) in reserved_cache.FOLLOWED:
-            self._reserved.follow(change)
-
-    def follow_alike_puts(self, puts: Sequence[c.AddMessage]) -> None:
-        """Updates the caches after puts that are alike; the first messages of reservations stay as they are."""
-        self._ahead.follow_alike_puts(puts)

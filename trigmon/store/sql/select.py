@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from itertools import islice
 from operator import attrgetter
 from typing import Any
+from zlib import crc32
 
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import START, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT
-from trigmon.rules.model.stored_messages import Cursor, Found, Reserved, Selection, StoredMessage, follows
+from trigmon.rules.model.stored_messages import (
+    AsStored,
+    Cursor,
+    Form,
+    Found,
+    Reserved,
+    Selection,
+    StoredMessage,
+    follows,
+)
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
@@ -69,8 +79,11 @@ class Look:
             oldest = self._firsts(summary.oldest_of, sql.FIND_FIRST_OF)[:1]
             newest = self._firsts(summary.newest_of, sql.FIND_LAST_OF)[-1:]
             return Found(oldest + newest, expired_count=self._count_expired(summary.counts_expired))
-        if self._selection.reserved is not None:
-            return self._reserved(self._selection.reserved)
+        if (wanted := self._selection.reserved) is not None:
+            if self._selection.form is Form.NUMBER:
+                return self._numbers(wanted)
+            stored = self._as_stored(wanted) if self._selection.form is Form.AS_STORED else None
+            return self._reserved(wanted) if stored is None else Found(as_stored=stored)
         picked = Picked(self._selection, self._locks, self._is_whole)
         streams = self._with_available(self._streams())
         if len(streams) == 1:
@@ -82,7 +95,7 @@ class Look:
             self._pick([(sql.FIND_OWN, (self._selection.unit_id, self._queue))], picked)
             picked.merge()
         found = picked.found
-        return self._gathered(found) if self._selection.gathers and found.messages else found
+        return self._gathered(found) if self._selection.form is Form.GATHERED and found.messages else found
 
     def _expired(self) -> Found:
         """Returns expired messages, locked ones included: a lock keeps no message alive (seed 003, note 6).
@@ -101,7 +114,7 @@ class Look:
         messages: list[StoredMessage] = []
         damaged: list[StoredMessage] = []
         size = 0
-        with closing(self._rows(self._reserved_parts(wanted))) as rows:
+        with closing(self._rows(self._reserved_statements(wanted, sql.RESERVED, sql.RESERVED_STRETCH))) as rows:
             for row in rows:
                 message = message_of(row, selection.q_name, row[-1])
                 if message is None:
@@ -114,21 +127,61 @@ class Look:
                     break
         return Found(tuple(messages), damaged=tuple(damaged))
 
-    def _reserved_parts(self, wanted: Reserved) -> list[Statement]:
-        """Returns the statements for these ordinals: ranges of numbers, and between them rows that are marked."""
-        parts: list[Statement] = []
+    def _as_stored(self, wanted: Reserved) -> AsStored | None:
+        """Returns these messages as they are stored; None if one of them is damaged, expires, or was backed out."""
+        limit, limit_bytes = self._selection.limit, self._selection.limit_bytes
+        stored = AsStored([], [], [])
+        ordinals, descriptors, bodies = stored
+        size = 0
+        rows = self._rows(self._reserved_statements(wanted, sql.STORED, sql.STORED_STRETCH))
+        with closing(rows), suppress(TypeError):  # of a damaged row
+            for descriptor, data, checksum, ordinal, other in rows:
+                if other != 0 or crc32(data, crc32(descriptor)) != checksum:
+                    return None
+                ordinals.append(ordinal)
+                descriptors.append(descriptor)
+                bodies.append(data)
+                size += len(data)
+                if len(ordinals) >= limit or size >= limit_bytes:
+                    break
+            return stored
+        return None
+
+    def _numbers(self, wanted: Reserved) -> Found:
+        """Returns the numbers of these messages; those of ranges without a look at any row."""
+        q_name, limit = self._selection.q_name, self._selection.limit
+        found: list[StoredMessage] = []
+        for first, end, of in self._reserved_parts(wanted):
+            marked = wanted.reservation, first, end
+            with closing(_numbers_of(of, first, end) if of else self._rows([(sql.NUMBERS, marked)])) as rows:
+                found += [
+                    StoredMessage(number, q_name, 0, True, LOST, b"", ordinal=ordinal)
+                    for number, ordinal in islice(rows, limit - len(found))
+                ]
+        return Found(tuple(found))
+
+    def _reserved_statements(self, wanted: Reserved, marked: str, stretch: str) -> list[Statement]:
+        """Returns the statements for these ordinals: ``stretch`` for those of a range, ``marked`` for the others."""
+        statements: list[Statement] = []
+        for first, end, of in self._reserved_parts(wanted):
+            by = of.ordinal - of.first if of else 0
+            values = (by, first - by, end - 1 - by, of.queue) if of else (wanted.reservation, first, end)
+            statements.append((stretch if of else marked, values))
+        return statements
+
+    def _reserved_parts(self, wanted: Reserved) -> Iterator[tuple[int, int, Range | None]]:
+        """Yields stretches of these ordinals, each with the range that has it; None: its rows are marked."""
         at = wanted.first
         of = [each for each in self._ranges if each.reservation == wanted.reservation]
         for each in sorted(of, key=attrgetter("ordinal")):
             if each.end <= wanted.first or wanted.end <= each.ordinal:
                 continue
             if at < each.ordinal:
-                parts.append((sql.RESERVED, (wanted.reservation, at, each.ordinal)))
-            at = min(each.end, wanted.end)
-            by = each.ordinal - each.first
-            first, last = max(wanted.first, each.ordinal) - by, at - 1 - by
-            parts.append((sql.RESERVED_STRETCH, (by, first, last, each.queue)))
-        return [*parts, (sql.RESERVED, (wanted.reservation, at, wanted.end))] if at < wanted.end else parts
+                yield at, each.ordinal, None
+            first, at = max(wanted.first, each.ordinal), min(each.end, wanted.end)
+            yield first, at, each
+        if at < wanted.end:
+            yield at, wanted.end, None
 
     def _place_behind(self, skip: int) -> Cursor | None:
         """Returns the place so many messages further on; None where the queue has groups.
@@ -321,6 +374,12 @@ class Look:
             if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
+
+
+def _numbers_of(of: Range, first: int, end: int) -> Generator[Row, None, None]:
+    """Yields the numbers of a part of a range, each with its ordinal."""
+    for ordinal in range(first, end):
+        yield of.first + ordinal - of.ordinal, ordinal
 
 
 def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:

@@ -3,6 +3,8 @@
 Look-ups of messages use an index at any depth; a test of each store checks their query plans.
 """
 
+from functools import cache
+
 COLUMNS = "id, priority, persistent, expires_ms, backout_count, descriptor, data, checksum"
 _READY = "queue = ? AND put_by IS NULL AND taken_by IS NULL"
 _ORDER = "ORDER BY priority DESC, id"
@@ -205,6 +207,11 @@ RESERVED = (
 )
 RESERVED_STRETCH = f"""
 SELECT {COLUMNS}, id + ? FROM message WHERE id BETWEEN ? AND ? AND +queue = ? ORDER BY id"""
+# In place of the columns what is read of a row as it is stored: the last value is 0 if that is all there is to it.
+_AS_STORED = "descriptor, data, checksum, {ordinal}, expires_ms | backout_count"
+STORED = RESERVED.replace(f"{COLUMNS}, ordinal", _AS_STORED.format(ordinal="ordinal"))
+STORED_STRETCH = RESERVED_STRETCH.replace(f"{COLUMNS}, id + ?", _AS_STORED.format(ordinal="id + ?"))
+NUMBERS = RESERVED.replace(COLUMNS, "id")
 SET_RESERVATION = """
 INSERT INTO reservation (number, queue, consumer, ended_ms, record) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (number) DO UPDATE SET ended_ms = excluded.ended_ms, record = excluded.record"""
@@ -272,3 +279,9 @@ DROP_PAUSES_OF_NOTHING = "DELETE FROM pause WHERE what = 'queue' AND name NOT IN
 GET_META = "SELECT value FROM meta WHERE key = ?"
 SET_META = """
 INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+
+
+@cache
+def without_data(statement: str) -> str:
+    """Returns a look-up of messages whose rows have the size of the data in its place."""
+    return statement.replace(", data, checksum", ", length(data), checksum", 1)

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, ClassVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
@@ -19,15 +20,14 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, StoredMessage
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.available_rows import open_available
+from trigmon.store.sql.available_rows import open_available, open_unread
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
-from trigmon.store.sql.read_ahead import Ahead, RowCaches
-from trigmon.store.sql.reserved_cache import ReservedCache
+from trigmon.store.sql.read_ahead import Ahead
 from trigmon.store.sql.reserved_ranges import ReservedRanges
 from trigmon.store.sql.row_writes import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
@@ -72,10 +72,10 @@ class RowStore(BaseStore):
         self.leftovers = Leftovers(self._run_sql, self.rows)
         self.ranges = ReservedRanges(self._run_sql, self.rows)
         self.ahead = Ahead()
-        self.reserved = ReservedCache()
-        self.caches = RowCaches(self.ahead, self.reserved)
         self._heads = QueueHeads(self.ahead, read_rows)
         self._looked_to = ""
+        # Queues whose reserved messages were found to be damaged: look-ups read all of a message until the next start.
+        self._checked: set[str] = set()
 
     # -- what a database does ---------------------------------------------------------------------------
 
@@ -192,22 +192,30 @@ class RowStore(BaseStore):
         number = self.numbers.get(selection.q_name)
         if number is None:
             return Found()
-        if selection.reserved is not None and (cached := self.reserved.found(selection)) is not None:
-            return cached
+        if selection.form is Form.WITHOUT_DATA and selection.q_name in self._checked:
+            selection = replace(selection, form=Form.WHOLE)
         try:
-            has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
-            has_groups = self.messages.groups.has_groups(number)
-            if not has_own and not has_groups and number not in self.leftovers.available:
-                found = self._heads.found(selection, number, self.standing.locks)
-                if found is not None:
-                    return found
-            return self._look(selection, number, has_groups=has_groups, has_own=has_own).found()
+            found = self._found(selection, number)
+            if selection.reserved is not None and found.damaged:
+                self._checked.add(selection.q_name)
+            if selection.form is Form.WITHOUT_DATA and (found.expired or found.damaged):
+                # A report may have the data of what expired; and what is damaged is found out by all of it.
+                found = self._found(replace(selection, form=Form.WHOLE), number)
         except self.error as error:
             raise StoreBroken(str(error)) from error
+        return found
 
-    def _look(self, selection: Selection, number: int, *, has_groups: bool, has_own: bool) -> Look:
+    def _found(self, selection: Selection, number: int) -> Found:
+        has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
+        has_groups = self.messages.groups.has_groups(number)
+        if not has_own and not has_groups and number not in self.leftovers.available:
+            found = self._heads.found(selection, number, self.standing.locks)
+            if found is not None:
+                return found
+        is_unread = selection.form is Form.WITHOUT_DATA
+        open_rows = partial(open_unread, self._open_rows) if is_unread else self._open_rows
         return Look(
-            partial(open_available, self._open_rows, self.ranges),
+            partial(open_available, open_rows, self.ranges),
             selection,
             number,
             self.standing.locks,
@@ -215,7 +223,7 @@ class RowStore(BaseStore):
             has_own=has_own,
             available=self.leftovers.available.get(number, ()),
             ranges=self.ranges.of_queue(number),
-        )
+        ).found()
 
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self.rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []

@@ -29,7 +29,7 @@ def apply_alike(store: SqliteStore, puts: list[c.AddMessage], can_be_undone: boo
         store.turns.add_committed(puts)
     for put in () if are_kept else puts:
         store._write(put)
-    store.caches.follow_alike_puts(puts)
+    store.ahead.follow_alike_puts(puts)
     follow_alike_puts(store.standing, puts)
 
 

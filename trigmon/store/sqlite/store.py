@@ -167,7 +167,7 @@ class SqliteStore(RowStore):
         if self._is_to_mend:
             self._mend()
         self.standing.mark()
-        self.caches.mark()
+        self.ahead.mark()
 
     def prepare(self) -> None:
         """Makes everything so far durable; units of work in flight stay in flight, and have rows."""
@@ -180,7 +180,7 @@ class SqliteStore(RowStore):
         if self.turns.undo_call():
             self._forget_call()
         self.standing.undo()
-        self.caches.undo(self.standing.units)
+        self.ahead.undo(self.standing.units)
 
     def end(self) -> None:
         """See the port. What a crash undoes anyway waits for a later turn's record."""
@@ -278,7 +278,6 @@ class SqliteStore(RowStore):
         """Commits and syncs the turn so far, then repairs what it can."""
         self._is_to_mend = False
         self.ahead.forget_all()
-        self.reserved.forget_all()
         self.turns.settle()
         for from_nothing in (False, True):
             self.turns.begin()
@@ -317,7 +316,7 @@ class SqliteStore(RowStore):
                     if can_be_undone:
                         self.turns.begin_call()
                     self._write(change)
-                    self.caches.follow(change)
+                    self.ahead.follow(change)
                 self.standing.follow(change)
             if puts:
                 put_rows.apply_alike(self, puts, can_be_undone)
