@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.transitions import follow_alike_puts
 from trigmon.store.port import StoreBroken
@@ -40,8 +41,11 @@ def add_puts(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> 
         for put in puts:
             store.turns.add(put)
         return
-    if not store._young.keep_all(puts):
-        for put in puts:
+    plain, items = _by_kind(puts)
+    if items:
+        add_rows(store, items, 0)
+    if not store._young.keep_all(plain):
+        for put in plain:
             if not store._young.keep(put):
                 add_rows(store, (put,), 0)
     store.turns.add_committed(puts)
@@ -51,9 +55,24 @@ def add_rows(store: SqliteStore, puts: Sequence[c.AddMessage], unit_id: int) -> 
     """Writes the rows of puts: of a unit of work, or (0) of committed messages. Raises StoreBroken."""
     store.turns.begin()
     try:
-        store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in puts])
+        plain, items = _by_kind(puts)
+        store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in plain])
+        if unit_id:
+            for put in items:
+                store.messages.add(put, store.numbers[put.q_name], put.number, unit_id)
+        elif items:
+            store.messages.add_items(items, store.numbers, store.many)
     except apsw.Error as error:
         if isinstance(error, DAMAGE):
             store._last.set_damaged(True)  # the next start checks everything
         # These messages are nowhere but in the journal. With its cause it would be taken for damage that can be mended.
         raise StoreBroken(f"{type(error).__name__}: {error}") from None
+
+
+def _by_kind(puts: Sequence[c.AddMessage]) -> tuple[list[c.AddMessage], list[c.AddMessage]]:
+    """Returns the messages outside groups, and those of groups."""
+    plain: list[c.AddMessage] = []
+    items: list[c.AddMessage] = []
+    for put in puts:
+        (plain if put.descriptor.group_id == NO_ID else items).append(put)
+    return plain, items
