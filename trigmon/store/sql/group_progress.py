@@ -132,6 +132,17 @@ class Groups:
         place = descriptor.msg_seq_number, descriptor.offset
         self.changed((queue, descriptor.group_id), place, (-message.priority, message.number))
 
+    def took_many(self, queue: int, messages: Iterable[StoredMessage]) -> None:
+        """Records that messages were reserved, when all of them are."""
+        firsts: dict[bytes, Place] = {}
+        for message in messages:
+            descriptor = message.descriptor
+            if (group_id := descriptor.group_id) != NO_ID:
+                place = descriptor.msg_seq_number, descriptor.offset
+                firsts[group_id] = min(firsts.get(group_id, place), place)
+        for group_id, place in firsts.items():
+            self.changed((queue, group_id), place)
+
     def _first_at(self, group: Group, place: Place) -> list[AtPlace]:
         """Returns the first item at a place of a group, if any, and the second, if there are several."""
         return [

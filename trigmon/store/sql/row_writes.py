@@ -189,8 +189,8 @@ def _reserve_messages(store: RowStore, change: c.ReserveMessages) -> None:
     )
     if not is_recorded:
         store.mark_reserved(queue, change.reservation, change.first, numbers)
-    for message in change.messages if has_groups else ():
-        store.messages.groups.took(queue, message, 0)
+    if has_groups:
+        store.messages.groups.took_many(queue, change.messages)
 
 
 def _set_reservation(store: RowStore, change: c.SetReservation) -> None:
