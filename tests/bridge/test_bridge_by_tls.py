@@ -156,6 +156,7 @@ def test_the_play_passes_with_the_shipped_rights(bridge):
     assert bridge.depth(INITIATION) == bridge.depth(DEADQ) == 0
 
 
+@pytest.mark.slow
 def test_the_script_starts_a_program_for_each_of_twenty_messages_and_finds_bad_triggers_as_dead_letters(bridge):
     env = {name: value for name, value in os.environ.items() if not name.startswith("TRIGMON_")} | bridge.variables
     env |= {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}", "LD_LIBRARY_PATH": bridge.library}
