@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from trigmon.bridge.connection import BridgeError, RemoteConnection, RemoteError, ibmmq
 from trigmon.bridge.pcf_inquiry import MODEL, REPLY_NAMES, CommandQueue, NoAnswerError
-from trigmon.bridge.remote_facts import INITIATION_ATTRIBUTES, QueueManagerFacts, inquire_queue
+from trigmon.bridge.remote_facts import INITIATION_ATTRIBUTES, QueueManagerFacts, dead_letter_q_name, inquire_queue
 from trigmon.mq.attributes import ATTRIBUTES, STATUS
 from trigmon.mq.enums import Inhibit, ObjectType, QType, Usage
 from trigmon.pcf.numbers import Parameter, PcfCommand
@@ -126,7 +126,9 @@ class _Checks:
 
     def queue_manager(self) -> str:
         """Inquires the queue manager."""
-        facts = self._seen_facts()
+        facts = self._facts()
+        if facts.unseen:
+            raise _CheckError(facts.unseen, _remedy(_NOT_AUTHORIZED, "queue manager", self._connection.settings))
         wanted = self._connection.settings.queue_manager
         if not wanted.startswith("*") and facts.name != wanted:
             raise _CheckError(f"{facts.name} answers, {wanted} is wanted", "correct queue_manager of the bridge")
@@ -151,7 +153,8 @@ class _Checks:
 
     def dead_letter_queue(self) -> str:
         """Opens the dead-letter queue for output."""
-        name = self._seen_facts().dead_letter_q_name
+        self.subject = "queue manager"
+        name = dead_letter_q_name(self._connection, self._timeout_s)
         if not name:
             raise _CheckError("DEADQ is blank: a bad trigger message has nowhere to go", "ALTER QMGR DEADQ(QUEUE)")
         self.subject = f"dead-letter queue {name}"
@@ -195,12 +198,6 @@ class _Checks:
         if self._q_mgr is None:
             self._q_mgr = QueueManagerFacts(self._connection)
         return self._q_mgr
-
-    def _seen_facts(self) -> QueueManagerFacts:
-        facts = self._facts()
-        if facts.unseen:
-            raise _CheckError(facts.unseen, _remedy(_NOT_AUTHORIZED, "queue manager", self._connection.settings))
-        return facts
 
     def _asking(self) -> CommandQueue:
         if self._commands is None:
