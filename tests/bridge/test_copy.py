@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from tests.bridge.conftest import NEEDS_IBMMQ
-from tests.bridge.two_queue_managers import CONFIG, DEAD, TwoQueueManagers, depth, taken
+from tests.bridge.two_queue_managers import CONFIG, DEAD, TwoQueueManagers, both, depth, taken
 from tests.daemons import define, queue_managers
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue
@@ -57,11 +57,7 @@ PROPERTIES = {
 }
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory, library_directory):
-    home = tmp_path_factory.mktemp("qm")
-    with queue_managers(lambda: home) as make:
-        yield TwoQueueManagers(make, home, library_directory)
+two = pytest.fixture(both, scope="module")
 
 
 def put_there(two, name, *messages):
