@@ -10,7 +10,7 @@ import pytest
 
 from tests.qmgr.script_steps import batches, large_ends, traffic
 from tests.qmgr.store_script import Script
-from tests.store.test_store_repair import killed
+from tests.store.damaged_store import killed
 from tests.worlds import World
 from trigmon.journal import journal as journal_module
 from trigmon.journal.journal import NO_HEADER
