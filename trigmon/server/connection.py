@@ -245,7 +245,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether what it brings would be performed as soon as it is there."""
-        return not self._calls_waiting and self._awaited is None
+        return not self._calls_waiting.calls and self._awaited is None
 
     def go_on(self) -> bool:
         """Tries again to get room for a long frame, and says whether it did."""
@@ -280,17 +280,19 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_ready(self) -> bool:
         """Whether a call of this connection could be performed now."""
-        may_be_served = self.session is not None and self._awaited is None
-        return may_be_served and bool(self._calls_waiting) and not self.unread_since and not self._ended
+        may_be_served = bool(self._calls_waiting.calls) and self._awaited is None and self.session is not None
+        return may_be_served and not self.unread_since and not self._ended
 
-    def take(self, share: int, room: Room) -> list[tuple[int, Call]]:
-        """Returns the next calls with their numbers: one, or up to about ``share`` messages, as far as there is room.
+    def take(self, share: int, room: Room) -> list[tuple[Session, int, Call]]:
+        """Returns the session, the number and the call of the next: one, or up to about ``share`` messages.
 
-        Once a turn. A call that may wait for its answer is the last, and nothing more is taken until it has one.
+        As far as there is room; once a turn. A call that may wait for its answer is the last, and nothing more is taken
+        until it has one.
         """
-        taken: list[tuple[int, Call]] = []
-        while share > 0 and room.is_left and self.is_ready:
-            sequence, call, length = self._calls_waiting.first
+        taken: list[tuple[Session, int, Call]] = []
+        session = self.session
+        while session is not None and share > 0 and self.is_ready and room.is_left:
+            sequence, call, length = self._calls_waiting.calls[0]
             unknown = call if isinstance(call, codec.UnknownCall) else None
             if unknown is not None and taken:
                 # Its answer needs no turn and would overtake those of the calls before it.
@@ -300,7 +302,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.answer(sequence, codec.not_supported(unknown))
                 self.flush()
                 continue
-            taken.append((sequence, call))
+            taken.append((session, sequence, call))
             messages = messages_of(call)
             share -= messages
             room.messages -= messages
