@@ -266,7 +266,7 @@ class Entries:
 
     def add(self, change: JournalChange) -> None:
         """Adds a change."""
-        if isinstance(change, c.AddMessage):
+        if type(change) is c.AddMessage:
             self._changes.append((change, change.unit_id))
             self._content += len(change.data)
         else:
@@ -292,7 +292,7 @@ class Entries:
         """Writes all of them as :meth:`encoded` has them into a buffer, which ends behind them."""
         entries = [
             (_ADDED, _added(change, unit_id))
-            if isinstance(change, c.AddMessage)
+            if type(change) is c.AddMessage
             else (_NAMES[type(change)], FORMS[type(change)].values(change))
             for change, unit_id in self._changes
         ]

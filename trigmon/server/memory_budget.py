@@ -56,9 +56,9 @@ def messages_of(call: Call) -> int:
 
 def longest_reply(call: Get | GetMany | BrowseMany, longest_message: int) -> int:
     """Returns how many bytes the reply to a get can have."""
-    if isinstance(call, GetMany | BrowseMany):
-        return max(MOST_BYTES, longest_message)
-    return longest_message if call.max_length < 0 else min(call.max_length, longest_message)
+    if isinstance(call, Get):  # nearly always
+        return longest_message if call.max_length < 0 else min(call.max_length, longest_message)
+    return max(MOST_BYTES, longest_message)
 
 
 class Room:

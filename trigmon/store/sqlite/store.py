@@ -330,7 +330,7 @@ class SqliteStore(RowStore):
     def write(self, change: c.AnyChange) -> None:
         """See :class:`PutStore`."""
         due: c.AnyChange | None = change
-        is_put = isinstance(change, c.AddMessage) and change.unit_id
+        is_put = type(change) is c.AddMessage and change.unit_id
         if is_put or self.unit_puts.by_unit:
             due = self.unit_puts.to_write(change, self.leftovers.at_once)
         if due is None:
@@ -339,7 +339,7 @@ class SqliteStore(RowStore):
             self.turns.begin()
             self.turns.has_written = True
             WRITE[type(due)](self, due)
-        elif isinstance(due, c.AddMessage):
+        elif type(due) is c.AddMessage:
             self.keep_ids_behind(due.number)
         self.turns.add(due)
 
