@@ -99,7 +99,7 @@ def test_an_older_copy_of_the_database_is_refused(world, tmp_path):
 
 def test_a_log_that_was_cut_while_it_was_moved_is_refused(world, tmp_path):
     """A part of its pages may be in the database already, the number of the turn among them."""
-    world.store._last.set_moving(_salt(world.directory), world.store._log.synced_pages)
+    world.store.last_turn.set_moving(_salt(world.directory), world.store._log.synced_pages)
     files = killed(world, tmp_path / "k")
     (files / "qm.db-wal").write_bytes(b"")
     stamp = unpacked((files / "last_turn").read_bytes())

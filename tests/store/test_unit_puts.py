@@ -37,7 +37,7 @@ def put(world, data=b"x", unit=1, as_="app", q_name="Q"):
 
 def rows(world):
     """Returns the number of rows, committed messages that have none yet included, and how many are uncommitted."""
-    world.store._young.write_all()
+    world.store.turns.young.write_all()
     return world.store.rows("SELECT count(*), count(put_by) FROM message")[0]
 
 
@@ -107,11 +107,11 @@ def test_a_refused_call_leaves_those_before_it(world):
 def test_a_call_that_is_undone_behind_its_write_leaves_those_before_it(world):
     store = world.store
     put(world, b"before")
-    (unit_id,) = store._unit_puts.by_unit
+    (unit_id,) = store.unit_puts.by_unit
     store.mark()
     store._will_write()
     store.turns.begin_call()
-    store._unit_puts.write(unit_id)
+    store.unit_puts.write(unit_id)
     assert rows(world) == (1, 1)
     store.undo()
     assert rows(world) == (0, 0)
@@ -128,12 +128,12 @@ def test_so_many_are_kept_and_no_more(world, monkeypatch, limit):
     for number in range(13):
         put(world, b"%010d" % number)
     assert rows(world)[1] >= 5
-    assert len(world.store._unit_puts.by_unit.get(1, ())) <= 5
+    assert len(world.store.unit_puts.by_unit.get(1, ())) <= 5
     world.did(Commit(unit=1))
     while world.store.has_leftovers:
         world.qm.housekeeping.scan()
     assert get_all(world) == [b"%010d" % number for number in range(13)]
-    assert world.store._unit_puts._size == 0
+    assert world.store.unit_puts._size == 0
 
 
 def test_a_queue_that_is_deleted_with_them_takes_them_along(world):
