@@ -87,6 +87,13 @@ class Seldom:
 
     def warning(self, event: str, **fields: Any) -> None:
         """Logs a warning, unless its interval is full."""
+        self._say(self._log.warning, event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Logs a line at level info, unless its interval is full."""
+        self._say(self._log.info, event, fields)
+
+    def _say(self, say: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
         now = self._now()
         began, count = self._intervals.get(event, (float("-inf"), 0))
         if now - began >= self._interval_s:
@@ -95,7 +102,7 @@ class Seldom:
             began, count = now, 0
         self._intervals[event] = began, count + 1
         if count < self._times:
-            self._log.warning(event, **fields)
+            say(event, **fields)
 
 
 def _form_for(stream: TextIO) -> str:

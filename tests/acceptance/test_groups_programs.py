@@ -134,7 +134,7 @@ def test_the_getting_program_killed_at_any_point_processes_every_message_once(ma
     assert kills(step, start) > 40 / step
 
 
-@pytest.mark.parametrize("keep", KEEP)
+@pytest.mark.parametrize("keep", ["message", pytest.param("segments", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("step", [pytest.param(25, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", ["put", "get"])
 def test_a_queue_manager_killed_under_a_program_loses_and_doubles_nothing(machine, program, step):

@@ -141,7 +141,12 @@ def documented():
     return found
 
 
-@pytest.mark.parametrize("arguments", [each for each in documented() if each[0] not in BY_SPARK], ids=" ".join)
+FIRST, *OTHERS = [each for each in documented() if each[0] not in BY_SPARK]
+
+
+@pytest.mark.parametrize(
+    "arguments", [FIRST, *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)], ids=" ".join
+)
 def test_a_command_of_the_documentation_does_what_it_is_for(arguments, home):
     # Its own values would measure for minutes; of an option that comes twice the last counts.
     small = ["--quick", "--seconds", "0.2", "--only", "trigmon", "--directory", str(home), "--depths", "0,10"]

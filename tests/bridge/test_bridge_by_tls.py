@@ -156,6 +156,7 @@ def test_the_play_passes_with_the_shipped_rights(bridge):
     assert bridge.depth(INITIATION) == bridge.depth(DEADQ) == 0
 
 
+@pytest.mark.slow
 def test_the_script_starts_a_program_for_each_of_twenty_messages_and_finds_bad_triggers_as_dead_letters(bridge):
     env = {name: value for name, value in os.environ.items() if not name.startswith("TRIGMON_")} | bridge.variables
     env |= {"PATH": f"{Path(sys.executable).parent}:{env['PATH']}", "LD_LIBRARY_PATH": bridge.library}
@@ -293,6 +294,25 @@ def test_without_the_right_to_put_dead_letters_a_bad_message_waits_with_those_be
     with bridge.far.open(DEADQ, "input_shared") as queue:
         ((header, data),) = [unpack_dlh(message.data) for message in queue.drain()]
     assert (header.reason, header.dest_q_name, data) == (266, INITIATION, b"bad")
+
+
+def test_without_mqinq_of_the_queue_manager_pcf_names_the_dead_letter_queue(with_documented_rights):
+    bridge = with_documented_rights
+    bridge.may(DEADQ, "PUT")
+    bridge.mqsc("SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('app') AUTHRMV(INQ)")
+    bridge.monitored()
+    bridge.far.put(INITIATION, b"bad", format="MQTRIG")
+    refused = "INQUIRE_Q_MGR: 2035 MQRC_NOT_AUTHORIZED; MQINQ of the queue manager: 2035 MQRC_NOT_AUTHORIZED"
+    until(lambda: refused in bridge.problem(), 60)
+    (row,) = [row for row in bridge.check()[0] if row["check"] == "dead-letter queue"]
+    assert (row["outcome"], row["seen"]) == ("failed", refused)
+    assert "OBJTYPE(QMGR)" in row["remedy"]
+    assert bridge.depth(INITIATION) == 1
+    bridge.mqsc("SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('app') AUTHADD(DSP)")
+    with bridge.far.open(DEADQ, "input_shared") as queue:
+        assert unpack_dlh(queue.get(wait_interval_ms=60_000).data)[1] == b"bad"
+    (row,) = [row for row in bridge.check()[0] if row["check"] == "dead-letter queue"]
+    assert (row["outcome"], row["seen"]) == ("ok", f"{DEADQ}, opened for output")
 
 
 def test_a_queue_manager_that_was_killed_is_served_again(bridge):

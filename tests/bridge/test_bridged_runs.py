@@ -279,6 +279,7 @@ def test_what_a_process_of_the_program_has_in_flight_elsewhere_counts_as_left(be
     assert (again["retries"], again["exit_status"]) == (first["run_id"], 0)
 
 
+@pytest.mark.slow
 def test_the_time_to_open_a_queue_begins_again_while_its_queue_manager_is_away(bench):
     one = bench()
     one.process(appl_id=one.program("sleep 600"), open_wait_s=2, retry=0)

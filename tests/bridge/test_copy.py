@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from tests.bridge.conftest import NEEDS_IBMMQ
-from tests.bridge.two_queue_managers import CONFIG, DEAD, TwoQueueManagers, depth, taken
+from tests.bridge.two_queue_managers import CONFIG, DEAD, TwoQueueManagers, both, depth, taken
 from tests.daemons import define, queue_managers
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue
@@ -57,11 +57,7 @@ PROPERTIES = {
 }
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory, library_directory):
-    home = tmp_path_factory.mktemp("qm")
-    with queue_managers(lambda: home) as make:
-        yield TwoQueueManagers(make, home, library_directory)
+two = pytest.fixture(both, scope="module")
 
 
 def put_there(two, name, *messages):
@@ -150,15 +146,17 @@ def test_a_full_queue_here_holds_the_copy_up_and_nothing_is_lost(two):
     assert {message.backout_count for message in got} == {0}
 
 
-def test_a_queue_that_takes_no_puts_holds_the_copy_up(two):
+def test_a_queue_that_takes_no_puts_holds_the_copy_up_and_its_lag_grows_with_the_clock(two):
     two.define("SHUT", here={"inhibit_put": "inhibited"})
     put_there(two, "SHUT", (MessageDescriptor(), b"m"))
     with two.copying("SHUT@QM9"):
         (row,) = until(lambda: [row for row in two.copies() if row["problem"]])
         assert "trigmon queue alter SHUT inhibit_put=allowed" in row["problem"]
+        until(lambda: [more for more in two.copies() if more["lag_ms"] > row["lag_ms"] + 1000])
         with two.here.connect() as qm:
             qm.call(Alter(object_type="QLOCAL", name="SHUT", attributes={"inhibit_put": "allowed"}))
         until(lambda: depth(two.here, "SHUT") == 1)
+        until(lambda: [row for row in two.copies() if not row["problem"] and row["lag_ms"] == 0])
 
 
 def test_a_message_that_the_queue_never_takes_goes_to_the_dead_letter_queue_and_the_others_go_on(two):

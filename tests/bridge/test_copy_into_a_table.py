@@ -9,8 +9,8 @@ import time
 import pytest
 
 from tests.bridge.conftest import NEEDS_IBMMQ
-from tests.bridge.two_queue_managers import TwoQueueManagers, depth
-from tests.daemons import define, queue_managers
+from tests.bridge.two_queue_managers import both, depth
+from tests.daemons import define
 from tests.spark.killing import COMES_S, DRIVER, MONITOR, Q_MGR, Q, SparkMachine, moment
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue
@@ -22,11 +22,7 @@ BATCHES_A_KILL = 20
 """The job goes on for some batches behind the first of them, which is when it or what it needs is killed."""
 
 
-@pytest.fixture
-def two(tmp_path_factory, library_directory):
-    home = tmp_path_factory.mktemp("qm")
-    with queue_managers(lambda: home) as make:
-        yield TwoQueueManagers(make, home, library_directory)
+two = pytest.fixture(both)
 
 
 @pytest.fixture

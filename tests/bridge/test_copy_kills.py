@@ -9,8 +9,7 @@ import time
 import pytest
 
 from tests.bridge.conftest import NEEDS_IBMMQ
-from tests.bridge.two_queue_managers import TwoQueueManagers, depth, taken
-from tests.daemons import queue_managers
+from tests.bridge.two_queue_managers import both, depth, taken
 from tests.waiting import until
 from trigmon.bridge.copy_here import record_queue
 
@@ -50,11 +49,7 @@ def copied_under_kills(two, name, count, kills, seed):
     return [int(message.data) for message in taken(two.here, name)]
 
 
-@pytest.fixture
-def two(tmp_path_factory, library_directory):
-    home = tmp_path_factory.mktemp("qm")
-    with queue_managers(lambda: home) as make:
-        yield TwoQueueManagers(make, home, library_directory)
+two = pytest.fixture(both)
 
 
 def test_each_message_comes_once_when_both_queue_managers_and_the_copy_are_killed(two):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-from tests.daemons import define
+from tests.daemons import define, queue_managers
 from trigmon.mq.calls import Status
 
 CONFIG = """\
@@ -76,6 +76,13 @@ class TwoQueueManagers:
         """Returns the copies of the status here."""
         with self.here.connect() as qm:
             return qm.call(Status()).values["copies"]
+
+
+def both(tmp_path_factory, library_directory):
+    """Yields the two: the body of a fixture of any scope."""
+    home = tmp_path_factory.mktemp("qm")
+    with queue_managers(lambda: home) as make:
+        yield TwoQueueManagers(make, home, library_directory)
 
 
 def taken(daemon, name):

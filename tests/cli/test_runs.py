@@ -136,6 +136,9 @@ def test_how_far_a_spark_application_is_and_how_long_it_took_to_get_there_is_sho
     qm.call(RecordRun(run_id="w2", record=record | {"state": "exited", "first_get_ms": 1_005_000}))
     (row,) = objects(trigmon("runs", "show", "w2", "--output", "json"))
     assert row["first_row_s"] == 5.0  # its first message is what it was started for
+    assert row["progress"] == APPLICATION["progress"]
+    for words in (("show", "w2"), ("list", "--queue", "WATCHED", "--state", "exited")):
+        assert "stages" not in trigmon("runs", *words).stdout  # they were seen before the end
     watched = trigmon("status", "--watch", "--count", "2", "--every", "0.1").stdout
     assert watched.count(far) == watched.count("q_mgr_name") == 2
     assert far not in trigmon("status").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 
@@ -62,6 +63,13 @@ def test_the_attributes_of_the_queue_manager_are_shown_by_a_command_of_their_own
     (shown,) = objects(trigmon("qmgr", "show", "--output", "json"))
     assert (shown["name"], "trigger_interval" in shown) == ("QM1", True)
     assert "trigger_interval" not in trigmon("status").stdout
+
+
+def test_free_space_has_a_unit_and_is_a_number_of_bytes_in_json(trigmon: Trigmon):
+    (status,) = objects(trigmon("status", "--output", "json"))
+    assert status["disk_free_bytes"] > 0
+    (line,) = [line for line in trigmon("status").stdout.splitlines() if line.startswith("disk_free")]
+    assert re.fullmatch(r"disk_free +\d+(\.\d)? [KMGT]iB", line)
 
 
 def test_what_needs_attention_stands_first_in_status(trigmon: Trigmon):

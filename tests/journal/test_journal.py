@@ -25,7 +25,7 @@ def opened(tmp_path):
 
 
 def write(journal, text="x", is_synced=True):
-    journal.add(DropRun(text))
+    journal.entries.add(DropRun(text))
     return journal.write(is_synced=is_synced)
 
 
@@ -45,8 +45,8 @@ def test_a_turn_is_one_write_and_one_sync(disk, tmp_path):
     journal = opened(tmp_path)
     write(journal)
     disk.log.clear()
-    journal.add(DropRun("a"))
-    journal.add(DropRun("b"))
+    journal.entries.add(DropRun("a"))
+    journal.entries.add(DropRun("b"))
     assert journal.write(is_synced=True)
     assert asked(disk) == ["write", "sync"]
     assert journal.is_durable

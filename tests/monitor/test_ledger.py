@@ -42,6 +42,19 @@ def test_an_exit_status_and_a_signal_are_distinguished():
     assert run_changes.how_it_ended(-40) == "killed by signal 40"
 
 
+def test_a_status_of_128_and_a_signal_names_the_signal_before_what_was_written_last():
+    """So end a shell and spark-submit whose program was killed, and a Java machine that got SIGTERM."""
+    warning = "WARNING: Using incubator modules: jdk.incubator.vector\n"
+    for status, name in ((137, "SIGKILL"), (143, "SIGTERM")):
+        ended = run_changes.exited(status, warning, 9)
+        assert (ended["exit_status"], ended["signal"]) == (status, None)
+        assert ended["why"] == f"ended with status {status}, as after {name}; last output: {warning.strip()}"
+        assert run_changes.exited(status, "", 9)["why"] == f"ended with status {status}, as after {name}"
+    assert [run_changes.how_it_ended(status) for status in (128, 145, 255)] == [
+        f"ended with status {status}" for status in (128, 145, 255)
+    ]
+
+
 def test_each_change_names_only_fields_of_the_record():
     record = recorded("1", TRIGGER, state="due", monitor="m", now_ms=5).json
     changes = [

@@ -46,6 +46,16 @@ def test_a_put_starts_the_program_and_the_run_is_on_record_from_cause_to_end(sta
     assert stage.depth(stage.initq) == 0
 
 
+def test_a_program_whose_child_was_killed_names_the_signal_and_no_warning_as_the_cause(stage):
+    job = stage.program("""echo "x.py:1: UserWarning: slow" >&2; sh -c 'kill -9 $$'""")
+    q_name = stage.queue(job)
+    stage.watch()
+    stage.qm.put(q_name, b"one")
+    (run,) = stage.wait_for(q_name=q_name, state="exited")
+    assert (run["exit_status"], run["signal"]) == (137, None)
+    assert run["why"].startswith("ended with status 137, as after SIGKILL; last output: ")
+
+
 def test_a_program_finds_its_queue_manager_and_its_cause(stage):
     job = stage.program('printf "%s\\n" "$TRIGMON_QMGR" "$TRIGMON_QNAME" "$TRIGMON_PROCESS" "$TRIGMON_RUN"')
     q_name = stage.queue(job)

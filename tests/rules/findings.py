@@ -1,10 +1,18 @@
 """What a queue manager says needs attention, for tests that drive it by calls."""
 
-from tests.rules.launching_ledger import INITQ
+from tests.rules.launching_ledger import INITQ, Ledger
 from trigmon.mq.calls import Close, Get, Status
 from trigmon.mq.enums import OpenOption
 
 MONITOR = OpenOption.INPUT_SHARED
+
+
+def monitored(tmp_path):
+    """Yields a queue manager in memory whose initiation queue a monitor reads: the body of a fixture."""
+    made = Ledger("memory", tmp_path)
+    made.open(INITQ, MONITOR, as_="monitor")
+    yield made
+    made.end()
 
 
 def found(ledger):

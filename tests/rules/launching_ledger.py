@@ -56,8 +56,8 @@ class Ledger(World):
         return self.did(ChangeRun(run_id=run_id, fields=fields), "monitor")
 
     def exit(self, run_id, status=0, **fields):
-        why = f"ended with status {status}"
-        return self.change(run_id, state="exited", exit_status=status, why=why, **fields)
+        fields = {"why": f"ended with status {status}"} | fields
+        return self.change(run_id, state="exited", exit_status=status, **fields)
 
     def program(self, run_id, q_name="Q"):
         """A connection of the run's program, with its queue open for input; the handle."""

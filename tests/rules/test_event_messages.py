@@ -32,13 +32,22 @@ def test_events_are_off_by_default_and_off_again(tmp_path):
 
 def test_a_run_that_failed_is_reported_once_with_its_status_and_its_last_line(told):
     run_id, _ = told.come()
-    told.exit(run_id, 3, stderr_tail="one\nno such table: fares\n")
+    why = "ended with status 3: no such table: fares"
+    told.exit(run_id, 3, stderr_tail="one\nno such table: fares\n", why=why)
     told.change(run_id, stderr_tail="late")
     (event,) = told.events()
     assert (event["event"], event["run_id"], event["q_name"], event["process_name"]) == ("run_failed", run_id, "Q", "P")
     assert (event["exit_status"], event["signal"], event["attempt"]) == (3, None, 1)
-    assert event["text"] == f"run {run_id} of P for queue Q failed: ended with status 3: no such table: fares"
+    assert event["text"] == f"run {run_id} of P for queue Q failed: {why}"
+    assert event["last_line"] == "no such table: fares"
     assert (event["at_ms"], event["q_mgr_name"]) == (told.clock.now(), "QM1")
+
+
+def test_what_a_killed_run_wrote_last_is_not_shown_as_the_cause(told):
+    run_id, _ = told.come()
+    told.change(run_id, state="exited", signal=9, why="killed by SIGKILL", stderr_tail="x.py:1: UserWarning: slow\n")
+    (event,) = told.events()
+    assert event["text"].endswith(" failed: killed by SIGKILL; last output: x.py:1: UserWarning: slow")
 
 
 def test_a_good_end_and_a_stop_by_its_monitor_are_no_events(told):

@@ -1,13 +1,18 @@
 """The command server of a real daemon: commands over its socket, kills, and what of it stands in the log."""
 
 import contextlib
+import os
+import pwd
 
 import pytest
 
 from tests.command_server.commands import command, escape, integer, integers, read_reply, text
 from tests.daemons import Daemon, define
 from tests.strangers import as_nobody
-from trigmon.mq.calls import Define, Display
+from tests.waiting import until
+from trigmon.mq.calls import Define, Display, Put
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.mq.enums import PutOption
 from trigmon.mq.errors import MQError
 
 COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
@@ -43,6 +48,41 @@ def test_a_command_that_cannot_be_answered_stands_in_the_log(daemon):
         put(link, b"anything", msg_type=8, reply_to_q="")
     dropped = daemon.wait_for_event("a command was dropped")
     assert (dropped["event_name"], dropped["why"]) == ("command_dropped", "message type 8 is no request")
+
+
+def test_a_command_that_is_refused_stands_in_the_log_with_its_object_its_user_and_the_reason(daemon):
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    sent = [
+        command(12, text(2016, "NOT.THERE"), integer(20, 1)),
+        escape("ALTER QLOCAL(NOT.HERE) MAXDEPTH(1)"),
+        escape("DEFINE NONSENSE"),
+        b"no PCF",
+        command(25, text(3501, "*")),  # there are no channels, which is an answer
+        command(13, text(2016, "R"), integers(1002, 15)),
+    ]
+    with daemon.connect() as link:
+        link.call(Define(object_type="QLOCAL", name="R"))
+        for data in sent:
+            put(link, data)
+        with link.open(COMMAND_QUEUE, "output", "set_all_context") as queue:
+            descriptor = MessageDescriptor(msg_type=1, format="MQADMIN", reply_to_q="R", user_identifier="root")
+            options = PutOption.SET_ALL_CONTEXT.value
+            link.call(Put(handle=queue.handle, descriptor=descriptor, data=command(40), options=options))
+        with link.open("R", "input_shared") as replies:
+            for _ in range(len(sent) + 1):
+                replies.get(wait_interval_ms=20_000)
+    lines = until(lambda: lines if len(lines := daemon.events("a command was refused")) == 5 else None)
+    assert {line["event_name"] for line in lines} == {"command_refused"}
+    assert [(line["command"], line["object_name"], line["user"], line["reason"]) for line in lines] == [
+        ("DELETE_Q", "NOT.THERE", user, 2085),
+        ("ALTER QLOCAL", "NOT.HERE", user, 2085),
+        ("ESCAPE", "", user, 3097),
+        ("", "", user, 3016),
+        ("PING_Q_MGR", "", "", 2035),
+    ]
+    assert "NOT.THERE" in lines[0]["why"]
+    assert "NOT.HERE" in lines[1]["why"]
+    assert {line["level"] for line in lines} == {"info"}
 
 
 def test_a_daemon_that_is_killed_again_and_again_performs_each_command_and_answers_it_once(daemon):
@@ -81,6 +121,7 @@ def test_a_command_of_another_user_of_the_machine_has_the_rights_of_that_user(pa
     assert shown.values[2016] == "R"
     (denial,) = one.events("not authorized")
     assert (denial["user"], denial["call"], denial["application"]) == ("nobody", "Define", "trigmon command server")
+    assert one.events("a command was refused") == [], "the denial of its call says it"
 
 
 @pytest.mark.parametrize("alter", [command(1, integer(13, 20_000_000)), escape("ALTER QMGR MAXMSGL(20000000)")])

@@ -112,7 +112,7 @@ def put_until_refused(q, body, most):
     raise AssertionError("it was never full")
 
 
-@pytest.mark.parametrize("size", [100, 50_000])
+@pytest.mark.parametrize("size", [pytest.param(100, marks=pytest.mark.slow), 50_000])
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_full_store_is_started_on_a_full_disk_and_emptied_and_goes_on(small_disk, daemon, end, size):
     one = daemon(home=small_disk, settings={"store.disk_reserve": 0})

@@ -52,18 +52,18 @@ class Stage:
             kind = self.dice.choice(["put"] * 6 + ["get"] * 3 + ["end", "end", "wait", "look", "crash"])
             seen += [kind, getattr(self, f"_{kind}")(app), *self._state()]
         self.world.store.prepare()
-        self.world.store._young.write_all()
+        self.world.store.turns.young.write_all()
         return [*seen, content(self.world.store)]
 
     def _state(self) -> list[object]:
         store, qm = self.world.store, self.world.qm
-        standing, young = store.standing, store._young
+        standing, young = store.standing, store.turns.young
         activity = {name: qm._activity.of(name, 0) for name in QUEUES}
         ended = [(answer.session.identity.client_id, answer.reply) for answer in self.world.ended_waits]
         ahead = [store.ahead._windows.keys(), store.ahead._units, store.ahead._noted]
         units = [replace(unit, places={}) for unit in standing.units.values()]
         assert young._size == sum(len(put.data) for put in young._puts.values())
-        assert store._unit_puts._size == sum(len(put.data) for of in store._unit_puts.by_unit.values() for put in of)
+        assert store.unit_puts._size == sum(len(put.data) for of in store.unit_puts.by_unit.values() for put in of)
         return [str(each) for each in (standing.queues, units, activity, ended, ahead, qm._notes._coming)]
 
     def _put(self, app: str) -> object:

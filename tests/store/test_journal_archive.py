@@ -12,8 +12,8 @@ import pytest
 
 from tests.qmgr.script_steps import APPS, BROWSE, IN, batches, large_ends, traffic
 from tests.store.archived_world import ArchivedScript, ArchivedWorld, brought_forward, dump
+from tests.store.damaged_store import killed
 from tests.store.test_online_backup import back_up
-from tests.store.test_store_repair import killed
 from tests.worlds import World
 from trigmon.journal import journal as journal_module
 from trigmon.mq.calls import Get

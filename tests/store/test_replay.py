@@ -10,7 +10,7 @@ import pytest
 
 from tests.qmgr.script_steps import batches, large_ends, traffic
 from tests.qmgr.store_script import Script
-from tests.store.test_store_repair import killed
+from tests.store.damaged_store import killed
 from tests.worlds import World
 from trigmon.journal import journal as journal_module
 from trigmon.journal.journal import NO_HEADER
@@ -58,7 +58,7 @@ def play_and_compare(seed, kind, steps, directory):
         # What a crash undoes by itself has no record yet: it gets one, as it would behind 4 MiB of it.
         assert store._journal.write(is_synced=False)
         found, number = replayed(store._path.parent, directory / "killed")
-        store._young.write_all()
+        store.turns.young.write_all()
         assert found == content(store), (seed, compared, step)
         assert number == store._journal.number
         compared += 1

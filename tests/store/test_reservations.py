@@ -140,6 +140,32 @@ class TestWholeGroups:
         assert bodies(world, reserve(world, "x", "X", whole_groups=True, max_messages=3)) == ["a1", "a2"]
         assert bodies(world, reserve(world, "y", "Y", whole_groups=True, max_messages=1)) == ["b1", "b2"]
 
+    def test_groups_of_one_message_come_in_their_order_as_far_as_there_is_room(self, world, q):
+        self.put_group(world, "A", "a1")
+        fill(world, 1)
+        self.put_group(world, "B", "b1")
+        self.put_group(world, "C", "c1", "c2")
+        self.put_group(world, "D", "d1")
+        assert bodies(world, reserve(world, "x", "X", whole_groups=True, max_messages=2)) == ["a1", "0"]
+        assert bodies(world, reserve(world, "y", "Y", whole_groups=True)) == ["b1", "c1", "c2", "d1"]
+        assert got(world) == []
+
+    def test_of_two_groups_of_one_name_each_of_one_message_both_come(self, world, q):
+        self.put_group(world, "A", "low")
+        self.put_group(world, "A", "high", priority=5)
+        made = reserve(world, whole_groups=True)
+        assert bodies(world, made) == ["high", "low"]
+        world.did(Release(reservation=made.reservation), "job")
+        assert bodies(world, reserve(world, "again", "AGAIN", whole_groups=True)) == ["high", "low"]
+
+    def test_a_group_of_which_a_message_has_expired_does_not_come(self, world, q):
+        self.put_group(world, "A", "a1", last=False)
+        descriptor = MessageDescriptor(group_id=padded_id("A"), msg_seq_number=2, msg_flags=16, expiry=1)
+        world.did(Put(handle=world.open("Q", OUT, as_="grouper"), data=b"a2", descriptor=descriptor), "grouper")
+        self.put_group(world, "B", "b1", "b2")
+        world.clock.advance(1000)
+        assert bodies(world, reserve(world, whole_groups=True)) == ["b1", "b2"]
+
     def test_without_the_word_a_group_is_so_many_messages(self, world, q):
         self.put_group(world, "A", "a1", "a2", last=False)
         assert bodies(world, reserve(world, max_messages=1)) == ["a1"]

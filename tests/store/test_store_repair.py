@@ -3,83 +3,27 @@
 import contextlib
 import os
 import re
-import struct
 from types import SimpleNamespace
 
 import apsw
 import pytest
 
-from tests.worlds import World
+from tests.store.damaged_store import IN, PAGE, filled, got, page_of, started, stopped
 from trigmon.mq.calls import Backout, Commit, Delete, Get, Put, Reserve, Settle
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, OpenOption
+from trigmon.mq.enums import GetOption
 from trigmon.mq.reasons import Reason
-from trigmon.store.port import AnothersStore, StoreBroken, StoreLost
+from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_whole, register
 from trigmon.store.sqlite.open_database import _turn_of
 from trigmon.store.sqlite.store import SqliteStore
-from trigmon.store.sqlite.turn_log import SIZE, Stamp, unpacked
+from trigmon.store.sqlite.turn_log import Stamp, unpacked
 
-IN = OpenOption.INPUT_SHARED
 SYNC = GetOption.SYNCPOINT
-PAGE = 4096
-
-
-@pytest.fixture
-def world(tmp_path):
-    made = World("sqlite", tmp_path)
-    for name in ("Q", "Q2"):
-        made.define(name, def_persistence="persistent")
-    for number in range(5):
-        made.put("Q", b"%d" % number, priority=number)
-        made.put("Q2", b"%d" % number)
-    return made
-
-
-def stopped(world):
-    world.qm.stop()
-    world.sessions.clear()
-    return opened(world.directory)
-
-
-def opened(directory):
-    db = apsw.Connection(str(directory / "qm.db"))
-    register(db)
-    return db
-
-
-def started(world):
-    """Starts it again; what is said of damage is listed."""
-    world.said = []
-    world.store = SqliteStore(world.directory, tell=world.said.append)
-    world.store.abandon()
-    world._start()
-    world.store._tell = world.said.append
-
-
-def got(world, name):
-    """All that is got from a queue, and the reason that ended it."""
-    handle, bodies = world.open(name, IN), []
-    while not hasattr(reply := world.do(Get(handle=handle)), "reason"):
-        bodies.append(reply.data)
-    return bodies, reply.reason
-
-
-def page_of(db, index):
-    return db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)).fetchall()[0][0]
-
-
-def change(directory, page, old, new):
-    """Changes these bytes of a page, which are there once."""
-    path = directory / "qm.db"
-    data = bytearray(path.read_bytes())
-    start = (page - 1) * PAGE
-    at = bytes(data[start : start + PAGE]).rindex(old)
-    data[start + at : start + at + len(new)] = new
-    path.write_bytes(data)
+world = pytest.fixture(filled)
 
 
 COLUMNS = ["priority = 8", "expires_ms = 1", "backout_count = 3", "backout_count = x''", "persistent = 0", "queue = 77"]
@@ -302,124 +246,6 @@ def test_a_queue_that_is_going_slice_by_slice_is_no_queue_again_where_another_is
 
 
 # -- the last turn ----------------------------------------------------------------------------------------------------
-
-
-def killed(world, to):
-    """The files as a killed process leaves them."""
-    to.mkdir()
-    for name in ("qm.db", "qm.db-wal", "qm.db-turns", "last_turn", "lock"):
-        (to / name).write_bytes((world.directory / name).read_bytes())
-    return to
-
-
-@pytest.mark.parametrize("suffix", ["-wal", "-turns"])
-def test_a_log_or_journal_that_is_gone_cut_or_changed_is_refused_until_the_loss_is_accepted(world, tmp_path, suffix):
-    missing = r"turns? that were acknowledged are missing.*--accept-loss|is empty|are missing in the journal"
-    for number, damage in enumerate((lambda log: b"", lambda log: log[: len(log) // 2], changed_in_the_middle)):
-        files = killed(world, tmp_path / f"k{number}")
-        log = files / f"qm.db{suffix}"
-        log.write_bytes(damage(log.read_bytes().rstrip(b"\0")))
-        for _ in range(2):
-            with pytest.raises(StoreLost, match=missing):
-                SqliteStore(files)
-        said = []
-        store = SqliteStore(files, accept_loss=True, tell=said.append)
-        store.open("QM1", 0)
-        store.close()
-        assert "this is accepted" in said[0]
-        SqliteStore(files).abandon()
-    world.qm.stop()
-
-
-def changed_in_the_middle(log):
-    middle = len(log) // 2
-    return log[:middle] + bytes([log[middle] ^ 1]) + log[middle + 1 :]
-
-
-def test_a_killed_store_that_is_whole_is_taken_up_without_a_word(world, tmp_path):
-    said = []
-    SqliteStore(killed(world, tmp_path / "k"), tell=said.append).abandon()
-    assert said == []
-    world.qm.stop()
-
-
-@pytest.mark.parametrize("left", [["lock"], ["last_turn"], ["lock", "last_turn"], ["runs"]])
-@pytest.mark.parametrize("is_empty", [False, True])
-def test_a_database_that_is_missing_or_empty_is_no_new_queue_manager(world, tmp_path, left, is_empty):
-    world.qm.stop()
-    home = tmp_path / "left"
-    home.mkdir()
-    for name in left:
-        if name == "runs":
-            (home / name).mkdir()
-        else:
-            (home / name).write_bytes((world.directory / name).read_bytes())
-    if is_empty:
-        (home / "qm.db").touch()
-    with pytest.raises(StoreLost, match=r"qm\.db is missing or empty.*was left.*restore a backup.*--accept-loss"):
-        SqliteStore(home)
-    store = SqliteStore(home, accept_loss=True)
-    assert store.open("QM1", 0)
-    store.close()
-    SqliteStore(home).abandon()
-
-
-def test_a_directory_in_which_a_first_start_failed_is_still_a_new_one(tmp_path):
-    SqliteStore(tmp_path).abandon()
-    (tmp_path / "qm.db").unlink()
-    SqliteStore(tmp_path).abandon()
-
-
-def test_the_database_of_another_program_is_refused_and_left_as_it_is(tmp_path):
-    db = apsw.Connection(str(tmp_path / "qm.db"))
-    db.execute("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
-    db.close()
-    before = (tmp_path / "qm.db").read_bytes()
-    with pytest.raises(AnothersStore, match="another program"):
-        SqliteStore(tmp_path)
-    db = apsw.Connection(str(tmp_path / "qm.db"))
-    assert db.execute("SELECT * FROM theirs").fetchall() == [(1,)]
-    assert [name for (name,) in db.execute("SELECT name FROM sqlite_schema")] == ["theirs"]
-    db.close()
-    assert struct.unpack(">I", before[68:72]) == (0,)
-
-
-def test_an_older_copy_of_the_database_is_refused(world, tmp_path):
-    world.qm.stop()
-    older = (world.directory / "qm.db").read_bytes()
-    world.sessions.clear()
-    world._start()
-    world.put("Q", b"later")
-    world.qm.stop()
-    (world.directory / "qm.db").write_bytes(older)
-    with pytest.raises(StoreLost, match="older copy"):
-        SqliteStore(world.directory)
-
-
-def test_a_log_that_was_cut_while_it_was_moved_is_refused(world, tmp_path):
-    """A part of its pages may be in the database already, the number of the turn among them."""
-    world.store._last.set_moving(_salt(world.directory), world.store._log.synced_pages)
-    files = killed(world, tmp_path / "k")
-    (files / "qm.db-wal").write_bytes(b"")
-    stamp = unpacked((files / "last_turn").read_bytes())
-    (files / "last_turn").write_bytes(stamp._replace(turn=0).packed())
-    with pytest.raises(StoreLost):
-        SqliteStore(files)
-    world.qm.stop()
-
-
-def _salt(directory):
-    return int.from_bytes((directory / "qm.db-wal").read_bytes()[16:24], "big")
-
-
-def test_a_stamp_says_what_was_written_and_nothing_else():
-    stamp = Stamp(7, 2**64 - 1, 5, is_damaged=True)
-    assert unpacked(stamp.packed()) == stamp
-    assert len(stamp.packed()) == SIZE
-    for at in range(SIZE):
-        data = bytearray(stamp.packed())
-        data[at] ^= 1
-        assert unpacked(bytes(data)) is None
 
 
 def test_a_missing_number_of_the_last_turn_is_reported(world):

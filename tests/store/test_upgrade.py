@@ -6,8 +6,8 @@ import io
 import apsw
 import pytest
 
+from tests.store.damaged_store import killed
 from tests.store.kept_stores import IN_ORDER, RELEASES, RUNS, bodies
-from tests.store.test_store_repair import killed
 from tests.worlds import World
 from trigmon.journal import entries
 from trigmon.mq.calls import Display

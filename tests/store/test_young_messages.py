@@ -103,7 +103,7 @@ def test_no_turn_writes_the_rows_of_many_of_them(world):
         found = rows(world)
         most, before = max(most, found - before), found
     assert young_messages.AT_ONCE <= most < 3 * young_messages.AT_ONCE
-    assert len(world.store._young) < young_messages.MOST
+    assert len(world.store.turns.young) < young_messages.MOST
     world.crash()
     handle = world.open("Q", IN)
     got = [world.did(Get(handle=handle)).data for _ in range(5 * young_messages.MOST)]
@@ -155,7 +155,7 @@ class TestAnUndo:
         store = world.store
         store.mark()
         store.turns.begin_call()
-        return store, store._young
+        return store, store.turns.young
 
     def data(self, young):
         return sorted(put.data for put in young._puts.values())
@@ -200,13 +200,13 @@ class TestAFault:
     """What would break if a rule of theirs were left out; each is seen by what a program gets."""
 
     def test_no_rows_before_another_look(self, world, monkeypatch):
-        monkeypatch.setattr(world.store._young, "write_all", lambda: None)
+        monkeypatch.setattr(world.store.turns.young, "write_all", lambda: None)
         world.put("Q", correl_id=b"c" * 24)
         found = world.do(Get(handle=world.open("Q", IN), correl_id=b"c" * 24, match=MatchOption.CORREL_ID))
         assert not hasattr(found, "data")
 
     def test_no_rows_with_a_commit_of_the_database(self, world, monkeypatch):
-        monkeypatch.setattr(world.store._young, "write_all", lambda: None)
+        monkeypatch.setattr(world.store.turns.young, "write_all", lambda: None)
         world.put("Q", b"young")
         world.define("OTHER")
         world.store.turns._commit()

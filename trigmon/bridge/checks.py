@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from trigmon.bridge.connection import BridgeError, RemoteConnection, RemoteError, ibmmq
 from trigmon.bridge.pcf_inquiry import MODEL, REPLY_NAMES, CommandQueue, NoAnswerError
-from trigmon.bridge.remote_facts import INITIATION_ATTRIBUTES, QueueManagerFacts, inquire_queue
+from trigmon.bridge.remote_facts import INITIATION_ATTRIBUTES, QueueManagerFacts, dead_letter_q_name, inquire_queue
 from trigmon.mq.attributes import ATTRIBUTES, STATUS
 from trigmon.mq.enums import Inhibit, ObjectType, QType, Usage
 from trigmon.pcf.numbers import Parameter, PcfCommand
@@ -56,8 +56,7 @@ def check_bridge(connection: RemoteConnection, timeout_s: float) -> Iterator[Che
     ``timeout_s`` limits the wait for each answer of the command server, in seconds.
     """
     checks = _Checks(connection, timeout_s)
-    given = connection.settings
-    queues = given.initiation_queues
+    queues = connection.settings.initiation_queues
     needed: list[tuple[str, Callable[[], str]]] = [
         ("package ibmmq and the MQI's library", checks.library),
         ("connection", checks.connect),
@@ -75,7 +74,7 @@ def check_bridge(connection: RemoteConnection, timeout_s: float) -> Iterator[Che
         if why:
             yield Checked(what, Outcome.NOT_TRIED, why)
             continue
-        one = _checked(what, check, given)
+        one = _checked(what, check, checks, connection.settings)
         yield one
         if one.outcome is Outcome.FAILED and ((what, check) in needed or not connection.is_connected):
             why = f"{what} failed"
@@ -84,25 +83,29 @@ def check_bridge(connection: RemoteConnection, timeout_s: float) -> Iterator[Che
     checks.close()
 
 
-def _checked(what: str, check: Callable[[], str], given: BridgeSettings) -> Checked:
+def _checked(what: str, check: Callable[[], str], checks: _Checks, given: BridgeSettings) -> Checked:
+    checks.subject = what
     try:
         return Checked(what, Outcome.OK, check())
     except _CheckError as error:
         return Checked(what, Outcome.FAILED, str(error), error.remedy)
-    except RemoteError as error:
-        return Checked(what, Outcome.FAILED, str(error), _remedy(error.reason, what, given))
-    except (NoAnswerError, BridgeError) as error:
-        return Checked(what, Outcome.FAILED, str(error), _remedy(getattr(error, "reason", -1), what, given))
+    except (RemoteError, NoAnswerError, BridgeError) as error:
+        remedy = _remedy(getattr(error, "reason", -1), checks.subject, given)
+        return Checked(what, Outcome.FAILED, str(error), remedy)
 
 
 class _Checks:
-    """The checks of one bridge. Each returns what it saw, or raises what failed."""
+    """The checks of one bridge. Each returns what it saw, or raises what failed.
+
+    ``subject`` is what the remedy is about: the check that is under way, unless that says more.
+    """
 
     def __init__(self, connection: RemoteConnection, timeout_s: float) -> None:
         self._connection = connection
         self._timeout_s = timeout_s
         self._q_mgr: QueueManagerFacts | None = None
         self._commands: CommandQueue | None = None
+        self.subject = ""
 
     def close(self) -> None:
         """Closes what the checks have open."""
@@ -123,7 +126,9 @@ class _Checks:
 
     def queue_manager(self) -> str:
         """Inquires the queue manager."""
-        facts = self._seen_facts()
+        facts = self._facts()
+        if facts.unseen:
+            raise _CheckError(facts.unseen, _remedy(_NOT_AUTHORIZED, "queue manager", self._connection.settings))
         wanted = self._connection.settings.queue_manager
         if not wanted.startswith("*") and facts.name != wanted:
             raise _CheckError(f"{facts.name} answers, {wanted} is wanted", "correct queue_manager of the bridge")
@@ -148,14 +153,12 @@ class _Checks:
 
     def dead_letter_queue(self) -> str:
         """Opens the dead-letter queue for output."""
-        name = self._seen_facts().dead_letter_q_name
+        self.subject = "queue manager"
+        name = dead_letter_q_name(self._connection, self._timeout_s)
         if not name:
             raise _CheckError("DEADQ is blank: a bad trigger message has nowhere to go", "ALTER QMGR DEADQ(QUEUE)")
-        try:
-            self._open(name, ibmmq().CMQC.MQOO_OUTPUT)
-        except RemoteError as error:
-            what = f"dead-letter queue {name}"
-            raise _CheckError(str(error), _remedy(error.reason, what, self._connection.settings)) from None
+        self.subject = f"dead-letter queue {name}"
+        self._open(name, ibmmq().CMQC.MQOO_OUTPUT)
         return f"{name}, opened for output"
 
     def command_server(self) -> str:
@@ -195,12 +198,6 @@ class _Checks:
         if self._q_mgr is None:
             self._q_mgr = QueueManagerFacts(self._connection)
         return self._q_mgr
-
-    def _seen_facts(self) -> QueueManagerFacts:
-        facts = self._facts()
-        if facts.unseen:
-            raise _CheckError(facts.unseen, _remedy(_NOT_AUTHORIZED, "queue manager", self._connection.settings))
-        return facts
 
     def _asking(self) -> CommandQueue:
         if self._commands is None:

@@ -71,7 +71,7 @@ class CopyLoop:
             put_aside=self.here.put_aside,
             rate=round((self.copied - before) / max(now - since, 1.0), 1),
             left=self._depth,
-            lag_ms=self._lag_ms,
+            lag_ms=self._lag_now_ms(),
             last_copy_ms=self._last_ms,
             problem=self._problem,
             problem_since_ms=self._since_ms,
@@ -192,7 +192,14 @@ class CopyLoop:
             log.warning("a copy is hindered", copy=self.here.source, why=problem)
         else:
             log.info("a copy goes on", copy=self.here.source)
+        if problem:  # it may be another one: the lag grows on
+            self._lag_ms = self._lag_now_ms()
         self._problem, self._since_ms = problem, time.time_ns() // 1_000_000 if problem else 0
+
+    def _lag_now_ms(self) -> int:
+        """Returns the lag of the last message; while nothing can be copied it grows with the clock."""
+        hindered_ms = time.time_ns() // 1_000_000 - self._since_ms if self._problem else 0
+        return self._lag_ms + max(0, hindered_ms)
 
     def _report(self, *, is_due: bool = False) -> None:
         """Reports how it is, once a second, to the queue manager here, where that can be reached."""

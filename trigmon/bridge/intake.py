@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from trigmon.bridge.connection import NO_MESSAGE, TRUNCATED, RemoteConnection, RemoteError, ibmmq
 from trigmon.bridge.queue_look import QueueLook
 from trigmon.bridge.remote_descriptor import descriptor_of
+from trigmon.bridge.remote_facts import dead_letter_q_name
 from trigmon.mq.descriptors import (
     CCSID_UTF8,
     ENCODING_NATIVE,
@@ -20,7 +21,6 @@ from trigmon.mq.descriptors import (
     MessageDescriptor,
     date_and_time,
     pack_dlh,
-    text_of,
 )
 from trigmon.mq.enums import ApplType
 from trigmon.mq.replies import WasGot
@@ -119,9 +119,7 @@ class RemoteIntake:
         """
         manager = self.connection.manager()
         mq = ibmmq()
-        inquire = manager.inquire
-        raw = self.connection.call("MQINQ of DEADQ", lambda: inquire(mq.CMQC.MQCA_DEAD_LETTER_Q_NAME))
-        name = _text(raw)
+        name = dead_letter_q_name(self.connection)
         if not name:
             return f"the trigger message was dropped: {self.q_mgr_name} names no dead-letter queue (DEADQ)"
         descriptor = _dead_descriptor(mq, got.descriptor)
@@ -200,10 +198,6 @@ class RemoteIntake:
             if error.comp == mq.CMQC.MQCC_WARNING:
                 return bytes(error.get("message"))
             raise
-
-
-def _text(raw: bytes | str) -> str:
-    return raw.strip(" \0") if isinstance(raw, str) else text_of(raw)
 
 
 def _dead_descriptor(mq: Any, got: MessageDescriptor) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from trigmon.bridge.checks import Checked, Outcome
 from trigmon.bridge.connection import NO_MESSAGE, RemoteConnection, RemoteError, ibmmq
-from trigmon.bridge.remote_facts import QueueManagerFacts, inquire_queue, look_at_queue
+from trigmon.bridge.remote_facts import dead_letter_q_name, inquire_queue, look_at_queue
 from trigmon.bridge.remote_verdict import explain_seen
 from trigmon.mq.attributes import STATUS
 from trigmon.mq.descriptors import TriggerMessage, pack_tm, unpack_dlh
@@ -147,7 +147,7 @@ class _Play:
 
     def _dead_letter(self, data: bytes) -> str:
         mq = ibmmq()
-        dead = QueueManagerFacts(self._connection).dead_letter_q_name
+        dead = dead_letter_q_name(self._connection)
         if not dead:
             raise _PlayError("DEADQ is blank", "ALTER QMGR DEADQ(QUEUE)")
         descriptor = mq.MD(Format=mq.CMQC.MQFMT_TRIGGER)

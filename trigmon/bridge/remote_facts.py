@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from trigmon.bridge.connection import RemoteConnection, RemoteError, ibmmq
+from trigmon.bridge.connection import NOT_AUTHORIZED, RemoteConnection, RemoteError, ibmmq
 from trigmon.bridge.pcf_inquiry import TIMEOUT_S, CommandQueue, NoAnswerError
 from trigmon.bridge.seen_queue import ZOS, Fact, NotSeen, ObjectValues, OpenHandle, SeenQueue, Source, seen_queue
 from trigmon.mq.attributes import ATTRIBUTES, STATUS
@@ -31,6 +31,7 @@ _UNKNOWN, _MODEL, _WRONG_TYPE, _SELECTOR = 2085, 2011, 2068, 2067
 _NO_STATUS: Final = (4091, 2085, 3065)
 """MQRCCF_Q_STATUS_NOT_FOUND and its like: nobody has the queue open."""
 _LONGEST_WAY: Final = 2
+_INQUIRES: Final = "MQINQ of the queue manager"
 
 
 class QueueManagerFacts:
@@ -46,7 +47,6 @@ class QueueManagerFacts:
             values, self.unseen = {}, str(error)
         self.name = _text(values.get(_Q_MGR["name"])) or connection.settings.queue_manager.lstrip("*")
         self.trigger_interval_ms: int | None = values.get(_Q_MGR["trigger_interval"])
-        self.dead_letter_q_name = _text(values.get(_Q_MGR["dead_letter_q_name"]))
         self.command_level: int = values.get(_Q_MGR["command_level"], 0)
         self.platform: int = values.get(_Q_MGR["platform"], 0)
         self.command_q_name = _text(values.get(_Q_MGR["command_input_q_name"])) or COMMAND_INPUT_Q
@@ -56,7 +56,7 @@ _Q_MGR: Final = {
     "name": int(Parameter.Q_MGR_NAME),
     **{
         name: ATTRIBUTES[ObjectType.QMGR][name].selector
-        for name in ("trigger_interval", "dead_letter_q_name", "command_level", "platform", "command_input_q_name")
+        for name in ("trigger_interval", "command_level", "platform", "command_input_q_name")
     },
 }
 
@@ -268,8 +268,35 @@ def inquire(connection: RemoteConnection, name: str, object_type: int, numbers: 
 def inquire_q_mgr(connection: RemoteConnection, numbers: Iterable[int]) -> dict[int, Any]:
     """Returns attributes of the queue manager by MQINQ. Raises RemoteError."""
     manager = connection.manager()
-    found: dict[int, Any] = connection.call("MQINQ of the queue manager", lambda: manager.inquire(list(numbers)))
+    found: dict[int, Any] = connection.call(_INQUIRES, lambda: manager.inquire(list(numbers)))
     return found
+
+
+def dead_letter_q_name(connection: RemoteConnection, timeout_s: float = TIMEOUT_S) -> str:
+    """Returns the name of the dead-letter queue, "" where none is named: by MQINQ, or by PCF where that is refused.
+
+    ``timeout_s`` limits the wait for the command server. Raises RemoteError, with both refusals where neither is
+    allowed.
+    """
+    number = ATTRIBUTES[ObjectType.QMGR]["dead_letter_q_name"].selector
+    try:
+        return _text(inquire_q_mgr(connection, [number])[number])
+    except RemoteError as error:
+        if error.reason != NOT_AUTHORIZED:
+            raise
+    commands = CommandQueue(connection, COMMAND_INPUT_Q, timeout_s)
+    try:
+        rows = commands.ask(PcfCommand.INQUIRE_Q_MGR, (Parameter.Q_MGR_ATTRS, (number,)))
+    except (RemoteError, NoAnswerError) as error:
+        raise_if_away(error)
+        raise RemoteError(NOT_AUTHORIZED, f"{error}; {_INQUIRES}") from None
+    finally:
+        if connection.is_connected:
+            commands.close()
+    named = [row[number] for row in rows if number in row]
+    if not named:  # to take it for blank would drop trigger messages
+        raise RemoteError(NOT_AUTHORIZED, f"{PcfCommand.INQUIRE_Q_MGR.name} does not tell DEADQ; {_INQUIRES}")
+    return _text(named[0])
 
 
 def _named(values: Mapping[Any, Any], also: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -272,4 +272,5 @@ def _shown(run: Run) -> dict[str, Any]:
 def _progress(run: Run) -> dict[str, Any]:
     """Returns how far it is on its queue, and its Spark application, as text for the table."""
     text = progress_text(run)
-    return {"progress": text} if text and not invocation().is_json else {}
+    is_shown = (text or "progress" in run.json) and not invocation().is_json
+    return {"progress": text or None} if is_shown else {}

@@ -12,6 +12,7 @@ import click
 from msgspec.structs import asdict
 
 from trigmon.cli.command import command, invocation
+from trigmon.mq.quantities import size
 
 FIRST = 3
 """So many findings stand in the first line."""
@@ -107,6 +108,8 @@ def _show() -> None:
     queues = values.pop("initiation_queues", [])
     tables = {key: values.pop(key, []) for key in TABLES}
     values = {key: value for key, value in values.items() if key not in attributes}
+    if (free := values.pop("disk_free_bytes", None)) is not None:
+        values["disk_free"] = size(free)
     values["paused"] = "\n".join(pause["paused"] for pause in values.pop("pauses", [])) or "nothing"
     output.one(values)
     for key, rows in tables.items():

@@ -38,7 +38,7 @@ def escape(request: Request, ask: Ask) -> Answers:
     lines, failed = yield from performed(commands[0], ask)
     yield [(Parameter.ESCAPE_TYPE, MQSC), (Parameter.ESCAPE_TEXT, "\n".join(lines))]
     if failed:
-        raise CommandFailedError(failed)
+        raise CommandFailedError(failed, " ".join(map(str.strip, lines)))
 
 
 def performed(command: Command, ask: Ask) -> Generator[None, None, tuple[list[str], int]]:

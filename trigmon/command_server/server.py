@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from trigmon.command_server.command_name import command_name
 from trigmon.command_server.escape import escape
 from trigmon.command_server.reply_message import APPLICATION, FORMAT_ADMIN, reply_to
 from trigmon.mq.calls import Call, Close, Commit, Disconnect, Get, Open, Ping
@@ -22,7 +23,7 @@ from trigmon.mq.compatibility import COMMAND_INPUT_Q
 from trigmon.mq.descriptors import CCSID_UTF8, MessageDescriptor
 from trigmon.mq.enums import GetOption, MsgType, OpenOption
 from trigmon.mq.errors import MQError, NotAuthorized
-from trigmon.mq.reasons import CompCode
+from trigmon.mq.reasons import CompCode, Reason
 from trigmon.mq.replies import Counted, Listing, Opened, Refused, Reply, WasGot
 from trigmon.pcf.numbers import PcfReason, StructureType
 from trigmon.pcf.pcf_commands import refusal, replies
@@ -30,7 +31,7 @@ from trigmon.pcf.structures import LAST, PcfError, PcfMessage, pack_message, unp
 from trigmon.pcf.texts import OF_Q_MGR, text_codec
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import ITSELF, Identity, Session
-from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
+from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed, CommandRefused
 from trigmon.rules.model.handles import ConnectionFacts
 from trigmon.rules.model.stored_messages import SLICE
 from trigmon.store.port import StoreBroken
@@ -138,22 +139,31 @@ class CommandServer:
     def _answered(self, command: MessageDescriptor, data: bytes, sender: Session, *, is_known: bool) -> Iterator[None]:
         ccsid = command.coded_char_set_id
         ccsid = CCSID_UTF8 if ccsid in OF_Q_MGR or text_codec(ccsid) is None else ccsid
-        number = 0
+        message: PcfMessage | None = None
+
+        def refused(reason: int, why: str) -> None:
+            if is_known and reason == Reason.NOT_AUTHORIZED:
+                return  # the denied call has a line of its own
+            named = ("", "") if message is None else command_name(message)
+            by = (sender.identity.user, command.put_appl_name)
+            self._commands.report(CommandRefused(*named, *by, reason, why))
+
         try:
             message = self._read(command, data)
-            number = message.command
             if not is_known:
                 raise NotAuthorized("whose command it is is not known")
-            for reply in replies(message, partial(self._ask_for, sender), escape):
+            for reply in replies(message, partial(self._ask_for, sender), escape, refused):
                 if reply is not None:
                     self._put(command, sender, reply, ccsid)
                 if reply is None or reply.control != LAST:
                     yield
         except (PcfError, NotAuthorized) as error:
-            self._put(command, sender, refusal(number, error), ccsid)
+            refused(int(error.reason), str(error))
+            self._put(command, sender, refusal(message.command if message else 0, error), ccsid)
         except StoreBroken:
             raise
         except Exception as error:  # a bug: this command fails, the next is performed
+            number = message.command if message else 0
             self._commands.report(CommandFailed(number, error))
             failed = (CompCode.FAILED, int(PcfReason.UNEXPECTED_ERROR))
             self._put(command, sender, PcfMessage(StructureType.RESPONSE, number, *failed, ()), ccsid)

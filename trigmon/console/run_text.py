@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trigmon.mq.quantities import counted, number
 from trigmon.mq.run import Run
 
@@ -40,10 +42,18 @@ def work_text(run: Run) -> str:
     return ", ".join([*done, f"{number(run.left)} left"] if run.left is not None else done)
 
 
+def spark_progress(run: Run) -> dict[str, Any]:
+    """Returns how far its Spark application was when last seen; {} where that is not known, and after its end.
+
+    A driver takes its page along, so what was seen last is from before the end: often none of the stages was done.
+    """
+    return run.spark.progress or {} if not run.is_ended else {}
+
+
 def _spark_text(run: Run) -> str:
-    """Returns the last known progress of its Spark application; "" where none is known."""
-    seen = run.spark.progress
-    if seen is None:
+    """Returns the progress of its Spark application; "" where none is known."""
+    seen = spark_progress(run)
+    if not seen:
         return ""
     parts = [
         f"stages {seen.get('stages_done')}/{seen.get('stages')}",

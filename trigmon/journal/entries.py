@@ -266,8 +266,9 @@ class Entries:
 
     def add(self, change: JournalChange) -> None:
         """Adds a change."""
-        if isinstance(change, c.AddMessage):
-            self._add(change, change.unit_id)
+        if type(change) is c.AddMessage:
+            self._changes.append((change, change.unit_id))
+            self._content += len(change.data)
         else:
             self._changes.append((change, 0))
 
@@ -275,10 +276,6 @@ class Entries:
         """Adds puts as committed messages, whether they are of a unit of work or not."""
         self._changes += [(put, 0) for put in puts]
         self._content += sum([len(put.data) for put in puts])
-
-    def _add(self, put: c.AddMessage, unit_id: int) -> None:
-        self._changes.append((put, unit_id))
-        self._content += len(put.data)
 
     def cut(self, place: tuple[int, int]) -> None:
         """Removes the entries from this place on: their changes were undone."""
@@ -295,7 +292,7 @@ class Entries:
         """Writes all of them as :meth:`encoded` has them into a buffer, which ends behind them."""
         entries = [
             (_ADDED, _added(change, unit_id))
-            if isinstance(change, c.AddMessage)
+            if type(change) is c.AddMessage
             else (_NAMES[type(change)], FORMS[type(change)].values(change))
             for change, unit_id in self._changes
         ]

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
-from trigmon.journal.entries import Entries, JournalChange
+from trigmon.journal.entries import Entries
 
 VERSION = 3
 HEADER_SIZE = 64
@@ -229,10 +229,6 @@ class Journal:
             self._file.write(NO_HEADER, 0)
             self._file.sync()
             self.is_empty = True
-
-    def add(self, change: JournalChange) -> None:
-        """Adds a change to the turn."""
-        self.entries.add(change)
 
     @property
     def is_durable(self) -> bool:

@@ -12,6 +12,10 @@ _SPARK_LOG = re.compile(r"[0-9/]+ [0-9:]+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ")
 # How every MQTMC2 begins: the structure's name and version.
 _MQTMC2 = "TMC    2"
 _LONGEST_LINE = 200
+_OF_SIGNAL = 128
+"""A shell, a Java machine and spark-submit add this to the number of the signal that ended them, or their program."""
+_ENDING_SIGNALS = range(1, signal.SIGTERM + 1)
+"""Each of them ends a process by default."""
 
 
 def held_again(why: str) -> RunFields:
@@ -36,12 +40,13 @@ def exited(
     """Returns the change of a run that ended.
 
     ``return_code`` is that of subprocess: negative for a signal. ``ended_by`` is what ended it, if not itself. Of one
-    that failed by itself the reason ends with the last line that it wrote to standard error.
+    that failed by itself the reason ends with the last line that it wrote to standard error. After a signal that line
+    is called the last output: it is no cause, and may be a mere warning.
     """
     by_signal = return_code < 0
     how = how_it_ended(return_code)
-    if return_code > 0 and not ended_by:
-        how = ": ".join(filter(None, (how, last_line(stderr_tail))))
+    if return_code > 0 and not ended_by and (line := last_line(stderr_tail)):
+        how += f"; last output: {line}" if _signal_of(return_code) else f": {line}"
     return {
         "state": RunState.EXITED,
         "end_ms": end_ms,
@@ -72,10 +77,22 @@ def last_line(output: str) -> str:
 
 
 def how_it_ended(return_code: int) -> str:
-    """Returns a text for people: "ended with status 1", "killed by SIGKILL"."""
-    if return_code >= 0:
-        return f"ended with status {return_code}"
+    """Returns a text: "ended with status 1", "killed by SIGKILL", "ended with status 137, as after SIGKILL"."""
+    if return_code < 0:
+        return f"killed by {_signal_name(-return_code)}"
+    text = f"ended with status {return_code}"
+    number = _signal_of(return_code)
+    return f"{text}, as after {_signal_name(number)}" if number else text
+
+
+def _signal_of(status: int) -> int:
+    """Returns the signal that an exit status tells of, 0 where it tells of none."""
+    number = status - _OF_SIGNAL
+    return number if number in _ENDING_SIGNALS else 0
+
+
+def _signal_name(number: int) -> str:
     try:
-        return f"killed by {signal.Signals(-return_code).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"killed by signal {-return_code}"
+        return f"signal {number}"

@@ -690,8 +690,8 @@ class CopyState(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     ``name`` is QUEUE@QM, ``q_name`` the queue here. ``copied`` and ``put_aside`` count messages since the copy began,
     ``batches`` the units of work that put some; ``rate`` is messages a second. ``left``: messages that are still there,
-    -1 where that is not known. ``lag_ms``: how long after its put there the last message was put here. ``problem`` is
-    what hinders it, blank where nothing does.
+    -1 where that is not known. ``lag_ms``: how long after its put there the last message was put here; it grows with
+    the clock while the copy is hindered. ``problem`` is what hinders it, blank where nothing does.
     """
 
     name: str

@@ -18,6 +18,8 @@ from trigmon.pcf.structures import LAST, NOT_LAST, PcfError, PcfMessage
 from trigmon.pcf.structures import Parameter as NumberAndValue
 
 Handler = Callable[[Request, Ask], Answers]
+Refused = Callable[[int, str], None]
+"""Called with the reason of a refusal, as a number and as a text."""
 
 COMMANDS: Final[dict[PcfCommand, Handler]] = {
     PcfCommand.CHANGE_Q_MGR: object_commands.change_queue_manager,
@@ -84,7 +86,7 @@ def check_header(message: PcfMessage) -> None:
         raise PcfError(PcfReason.CFH_CONTROL_ERROR, f"control {message.control}")
 
 
-def replies(message: PcfMessage, ask: Ask, escape: Handler) -> Iterator[PcfMessage | None]:
+def replies(message: PcfMessage, ask: Ask, escape: Handler, refused: Refused) -> Iterator[PcfMessage | None]:
     """Yields the messages of a reply; None where a slice of the work is done, and calls may come between.
 
     ``escape`` is the handler of MQCMD_ESCAPE. Raises nothing but what is a bug.
@@ -104,10 +106,14 @@ def replies(message: PcfMessage, ask: Ask, escape: Handler) -> Iterator[PcfMessa
                 yield _reply(message.command, held, sequence, NOT_LAST)
             held = parameters
     except PcfError as error:
+        refused(int(error.reason), str(error))
         yield _refused(message.command, sequence, int(error.reason), error.parameter)
     except MQError as error:
+        refused(reason_of(error), str(error))
         yield _refused(message.command, sequence, reason_of(error))
     except CommandFailedError as failed:
+        if failed.why:
+            refused(failed.reason, failed.why)
         yield _refused(message.command, sequence, failed.reason, parameters=tuple(held or ()))
     else:
         yield _reply(message.command, held or [], sequence + 1, LAST)

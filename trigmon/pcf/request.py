@@ -53,11 +53,15 @@ def not_known(number: int, value: Value) -> PcfError:
 
 
 class CommandFailedError(Exception):
-    """A command fails with a reason of MQ's; what it had to say up to there is answered with it."""
+    """A command fails with a reason of MQ's; what it had to say up to there is answered with it.
 
-    def __init__(self, reason: int) -> None:
+    ``why`` is blank for an inquiry that found nothing: that is an answer, and no refusal.
+    """
+
+    def __init__(self, reason: int, why: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.why = why
 
 
 class Request:

@@ -394,4 +394,4 @@ class QueueManager:
 
 
 def _may_wait(reply: Reply) -> bool:
-    return isinstance(reply, Refused) and reply.may_wait
+    return type(reply) is Refused and reply.may_wait

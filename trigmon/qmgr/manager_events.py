@@ -13,7 +13,7 @@ from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Reply
 from trigmon.qmgr.sessions import Session
-from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
+from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed, CommandRefused
 from trigmon.rules.model.changes import SetDefinition
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import (
@@ -116,6 +116,7 @@ Event = (
     | CallFailed
     | SessionEnded
     | CommandDropped
+    | CommandRefused
     | CommandFailed
 )
 

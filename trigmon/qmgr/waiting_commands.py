@@ -31,6 +31,18 @@ class CommandDropped(msgspec.Struct, frozen=True):
     why: str
 
 
+class CommandRefused(msgspec.Struct, frozen=True):
+    """A command was refused, and answered so. ``user`` is blank for nobody's, ``command`` for what is no command."""
+
+    name: ClassVar[str] = "command_refused"
+    command: str
+    object_name: str
+    user: str
+    application: str
+    reason: int
+    why: str
+
+
 class CommandFailed(msgspec.Struct, frozen=True):
     """A bug: a command was answered with MQRCCF_UNEXPECTED_ERROR."""
 
@@ -47,7 +59,7 @@ class WaitingCommands:
     ``taken_of``: whose the command is that was got last under syncpoint, None for nobody's.
     """
 
-    def __init__(self, report: Callable[[CommandDropped | CommandFailed], None]) -> None:
+    def __init__(self, report: Callable[[CommandDropped | CommandRefused | CommandFailed], None]) -> None:
         self.report = report
         self._by: dict[int, ConnectionFacts] = {}
         # The numbers that were put in each unit of work, until that ends.

@@ -33,7 +33,10 @@ BYTES_A_SECOND = 1024 * 1024
 WAIT = int(GetOption.WAIT)
 NOTHING = int(Reason.NO_MSG_AVAILABLE)
 _GETS = Get, GetMany, BrowseMany
-_GOT = WasGot, WereGot
+_MAY_WAIT = Get, GetMany
+_GETS_AND_END = frozenset({*_GETS, Disconnect})
+_GOT = frozenset({WasGot, WereGot})
+# Looked up by class: where a class of msgspec does not match, isinstance takes ten times as long.
 
 # All connections read into this one, for each takes what came before the loop goes on. A buffer a read, as asyncio
 # makes it for a plain Protocol, costs more than the read itself: the kernel maps and clears so large a one each time.
@@ -245,7 +248,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether what it brings would be performed as soon as it is there."""
-        return not self._calls_waiting and self._awaited is None
+        return not self._calls_waiting.calls and self._awaited is None
 
     def go_on(self) -> bool:
         """Tries again to get room for a long frame, and says whether it did."""
@@ -280,18 +283,19 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_ready(self) -> bool:
         """Whether a call of this connection could be performed now."""
-        may_be_served = self.session is not None and self._awaited is None
-        return may_be_served and bool(self._calls_waiting) and not self.unread_since and not self._ended
+        may_be_served = bool(self._calls_waiting.calls) and self._awaited is None and self.session is not None
+        return may_be_served and not self.unread_since and not self._ended
 
-    def take(self, share: int, room: Room) -> list[tuple[int, Call]]:
-        """Returns the next calls with their numbers: one, or up to about ``share`` messages, as far as there is room.
+    def take(self, share: int, room: Room) -> list[tuple[Session, int, Call]]:
+        """Returns the session, the number and the call of the next: one, or up to about ``share`` messages.
 
-        Once a turn. A call that may wait for its answer is the last, and nothing more is taken until it has one.
+        As far as there is room; once a turn. Nothing is taken behind a call that may wait until it has its answer.
         """
-        taken: list[tuple[int, Call]] = []
-        while share > 0 and room.is_left and self.is_ready:
-            sequence, call, length = self._calls_waiting.first
-            unknown = call if isinstance(call, codec.UnknownCall) else None
+        taken: list[tuple[Session, int, Call]] = []
+        session = self.session
+        while session is not None and share > 0 and self.is_ready and room.is_left:
+            sequence, call, length = self._calls_waiting.calls[0]
+            unknown = call if type(call) is codec.UnknownCall else None
             if unknown is not None and taken:
                 # Its answer needs no turn and would overtake those of the calls before it.
                 break
@@ -300,18 +304,20 @@ class Connection(asyncio.BufferedProtocol):
                 self.answer(sequence, codec.not_supported(unknown))
                 self.flush()
                 continue
-            taken.append((sequence, call))
+            taken.append((session, sequence, call))
             messages = messages_of(call)
             share -= messages
             room.messages -= messages
             room.size -= length
+            if type(call) not in _GETS_AND_END:
+                continue
             if isinstance(call, _GETS):
                 longest = longest_reply(call, self._reader.limit)
                 room.size -= min(longest, self._next_got)
                 room.replies -= min(longest, MOST_OF_ONE)
-                if not isinstance(call, BrowseMany) and call.options & WAIT:
+                if isinstance(call, _MAY_WAIT) and call.options & WAIT:
                     self._awaited = sequence
-            elif isinstance(call, Disconnect):
+            else:
                 self._awaited = self._farewell = sequence
         self._calls_waiting.settle()
         if not self._is_reading:  # where it is read, there is more room than at the last read
@@ -323,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
         encode = codec.encode_long_response if type(reply) in codec.LONG_REPLIES else codec.encode_response
         encoded = encode(sequence, reply)
         self._outbox.append(encoded)
-        if isinstance(reply, _GOT) or (isinstance(reply, Refused) and reply.reason == NOTHING):
+        if type(reply) in _GOT or (type(reply) is Refused and reply.reason == NOTHING):
             # What the next get will bring: as much as the longest of late, and before the first as much as can be.
             self._next_got = max(len(encoded), self._next_got * 7 // 8)
         if sequence == self._awaited:

@@ -11,7 +11,7 @@ from trigmon.log import Seldom
 from trigmon.qmgr import manager_events as events
 from trigmon.qmgr.manager_events import Event, Telling
 from trigmon.qmgr.sessions import Session
-from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed
+from trigmon.qmgr.waiting_commands import CommandDropped, CommandFailed, CommandRefused
 from trigmon.rules.model import events as decided
 from trigmon.server.audit_log import AuditLog, act_fields, denial_fields
 
@@ -161,6 +161,20 @@ def _command_dropped(to: Logged, event: CommandDropped) -> None:
     )
 
 
+def _command_refused(to: Logged, event: CommandRefused) -> None:
+    """Logs a command that was refused: its user has the reason in the reply, so it is no warning."""
+    to.ten_a_second.info(
+        "a command was refused",
+        event_name=event.name,
+        command=event.command,
+        object_name=event.object_name,
+        user=event.user,
+        application=event.application,
+        reason=event.reason,
+        why=event.why,
+    )
+
+
 def _command_failed(to: Logged, event: CommandFailed) -> None:
     """Logs a bug of the command server with its traceback."""
     to.log.error("a command failed by a bug", event_name=event.name, command=event.command, exc_info=event.error)
@@ -198,6 +212,7 @@ _LINES: dict[type[Event], Callable[[Logged, Any], None]] = {
     events.CallFailed: _call_failed,
     events.SessionEnded: _session_ended,
     CommandDropped: _command_dropped,
+    CommandRefused: _command_refused,
     CommandFailed: _command_failed,
 }
 

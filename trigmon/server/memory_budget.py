@@ -56,9 +56,9 @@ def messages_of(call: Call) -> int:
 
 def longest_reply(call: Get | GetMany | BrowseMany, longest_message: int) -> int:
     """Returns how many bytes the reply to a get can have."""
-    if isinstance(call, GetMany | BrowseMany):
-        return max(MOST_BYTES, longest_message)
-    return longest_message if call.max_length < 0 else min(call.max_length, longest_message)
+    if isinstance(call, Get):  # nearly always
+        return longest_message if call.max_length < 0 else min(call.max_length, longest_message)
+    return max(MOST_BYTES, longest_message)
 
 
 class Room:
@@ -163,21 +163,21 @@ class Intake:
 
 
 class CallQueue:
-    """Calls in the order they came, with their numbers, counted against the budget of all."""
+    """Calls in the order they came, counted against the budget of all.
 
-    __slots__ = ("_bytes", "_calls", "_intake", "_last_number", "_reserved", "_sender", "_taken")
+    ``calls``: each with its number and its length in bytes.
+    """
+
+    __slots__ = ("_bytes", "_intake", "_last_number", "_reserved", "_sender", "_taken", "calls")
 
     def __init__(self, intake: Intake, sender: Sender) -> None:
         self._intake = intake
         self._sender = sender
-        self._calls: deque[tuple[int, Call, int]] = deque()
+        self.calls: deque[tuple[int, Call, int]] = deque()
         self._last_number = 0
         self._bytes = 0
         self._taken = 0
         self._reserved = 0
-
-    def __len__(self) -> int:
-        return len(self._calls)
 
     def add(self, sequence: int, call: Call, size: int) -> None:
         """Keeps a call of this number and length in bytes. Raises ProtocolError where another number was due."""
@@ -186,18 +186,13 @@ class CallQueue:
             # comes behind it may be the commit of a unit that it belonged to.
             raise ProtocolError(f"call number {sequence}, where {self._last_number + 1} was due")
         self._last_number = sequence
-        self._calls.append((sequence, call, size))
+        self.calls.append((sequence, call, size))
         self._bytes += size
         self._intake.keep(size)
 
-    @property
-    def first(self) -> tuple[int, Call, int]:
-        """The call whose turn it is, with its number and its length in bytes."""
-        return self._calls[0]
-
     def drop_first(self) -> None:
         """Removes the first call, which is being performed. Its room is free from :meth:`settle` on."""
-        self._taken += self._calls.popleft()[2]
+        self._taken += self.calls.popleft()[2]
 
     def settle(self) -> None:
         """Gives back the room of what was taken out."""
@@ -215,7 +210,7 @@ class CallQueue:
         most_calls = MOST_QUEUED_CALLS
         if not was_allowed:
             most_bytes, most_calls = most_bytes // 2, most_calls // 2
-        return self._bytes <= most_bytes and len(self._calls) <= most_calls and self._has_room_for_frame(reader)
+        return self._bytes <= most_bytes and len(self.calls) <= most_calls and self._has_room_for_frame(reader)
 
     def _has_room_for_frame(self, reader: FrameReader) -> bool:
         if self._reserved or not reader.mid_frame or (missing := reader.missing) <= LONG_FRAME:
@@ -238,7 +233,7 @@ class CallQueue:
 
     def clear(self) -> None:
         """Drops every call: none will be performed, and no more come."""
-        self._calls.clear()
+        self.calls.clear()
         self._intake.forget(self._sender)
         self.frame_ended()
         if self._bytes:

@@ -59,7 +59,11 @@ class ReadyQueue:
         return bool(self._connections)
 
     def add(self, connection: Connection) -> None:
-        """Adds a connection behind all others, if it is ready and not yet there."""
+        """Adds a connection that is ready behind all others, unless it is there."""
+        self._connections[connection] = None
+
+    def add_again(self, connection: Connection) -> None:
+        """Adds a connection that has taken part in a turn, if it is ready."""
         if connection.is_ready:
             self._connections[connection] = None
 
@@ -75,15 +79,14 @@ class ReadyQueue:
         waiting, self._connections = self._connections, {}
         served: list[Connection] = []
         for connection in waiting:
-            if room.is_left and connection.session is not None:
-                session = connection.session
-                batch += [(session, sequence, call) for sequence, call in connection.take(share, room)]
+            if room.is_left:
+                batch += connection.take(share, room)
                 served.append(connection)
             else:
-                self.add(connection)
+                self.add_again(connection)
         # Behind the connections that were not served.
         for connection in served:
-            self.add(connection)
+            self.add_again(connection)
         return batch
 
 
@@ -268,7 +271,7 @@ class Turns:
                 touched[connection] = None
         for connection in touched:
             connection.flush()
-            self._ready.add(connection)
+            self._ready.add_again(connection)
         for session in self._failed:
             if session.attachment is not None:
                 session.attachment.end()

@@ -164,7 +164,7 @@ def test_the_output_of_a_run_that_goes_on_is_streamed_and_goes_on_behind_what_wa
     assert json.loads(again[-1][1])["text"].startswith("line 1\n")
 
 
-def test_a_spark_run_shows_its_stages_and_links_to_its_page_of_a_driver_alone(daemon, web_of):
+def test_a_spark_run_shows_its_stages_while_it_runs_and_links_to_its_page_of_a_driver_alone(daemon, web_of):
     one = daemon()
     seen = {"stages": 4, "stages_done": 3, "tasks": 9, "tasks_done": 7, "rows_read": 10, "rows_written": 5}
     record = {"state": "serving", "q_name": "Q", "appl_id": "load.py", "application_id": "app-1", "progress": seen}
@@ -177,6 +177,11 @@ def test_a_spark_run_shows_its_stages_and_links_to_its_page_of_a_driver_alone(da
     assert '<progress max="4" value="3" aria-label="Stages done">' in page.text
     assert '<a href="http://127.0.0.1:4040" rel="noreferrer noopener">' in page.text
     assert "javascript:" not in web.get("/runs/spark2").text
+    with one.connect() as qm:
+        qm.call(RecordRun(run_id="spark3", record=record | {"state": "exited", "exit_status": 0}))
+    ended = web.get("/runs/spark3")
+    assert "app-1" in ended.plain
+    assert "stages" not in ended.plain.lower()
 
 
 def test_a_run_whose_files_are_not_here_shows_the_end_of_its_errors_from_the_record(daemon, web_of):

@@ -169,7 +169,7 @@ STEPS = [
 """What a compaction calls, in its order."""
 
 
-@pytest.mark.parametrize("when", ["before", "behind"])
+@pytest.mark.parametrize("when", ["before", pytest.param("behind", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("module", "step"), STEPS)
 def test_killed_at_each_step_the_table_and_its_snapshots_read_right_and_the_next_compaction_ends_the_work(
     spark, table, module, step, when

@@ -338,7 +338,12 @@ METRICS: tuple[Metric, ...] = (
     _series("trigmon_copy_batches_total", COPY, "Units of work that put messages, since it began", _copies("batches")),
     _series("trigmon_copy_up", COPY, "1 while nothing hinders the copy, 0 while something does", _copies_up),
     _series("trigmon_copy_left", COPY, "Messages that are left there; no series where not known", _copies("left", 0)),
-    _series("trigmon_copy_lag_ms", COPY, "From the put there of the last message to its put here", _copies("lag_ms")),
+    _series(
+        "trigmon_copy_lag_ms",
+        COPY,
+        "From the put there of the last message to its put here; grows with the clock while the copy is hindered",
+        _copies("lag_ms"),
+    ),
     _series(
         "trigmon_copy_time_since_commit",
         COPY,

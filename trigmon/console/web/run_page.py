@@ -15,7 +15,7 @@ from starlette.responses import Response
 from trigmon.client.connection import Connection
 from trigmon.console.error_text import sentence
 from trigmon.console.output_files import STREAMS, Piece, read_from, tail_of, why_not
-from trigmon.console.run_text import latencies, progress_text
+from trigmon.console.run_text import latencies, progress_text, spark_progress
 from trigmon.console.web.run_list import outcome_of
 from trigmon.console.web.web_console import WebConsole, console_of, event, now_ms
 from trigmon.mq.calls import Runs
@@ -151,7 +151,7 @@ def read_run_view(qm: Connection, run_id: str) -> RunView:
     is_open = run.state in OPEN
     reserved = qm.reservations(run.trigger.q_name) if is_open and run.trigger.q_name else []
     outcome, mark = outcome_of(run)
-    seen = run.spark.progress or {}
+    seen = spark_progress(run)
     stages = (seen.get("stages_done"), seen.get("stages"))
     kind = run.trigger.appl_type
     return RunView(

@@ -97,7 +97,9 @@ def _of_run(change: WriteRun) -> Iterator[Happened]:
     if how is Ending.FAILED:
         fields |= {"exit_status": run.outcome.exit_status, "signal": run.outcome.signal, "last_line": line}
     text = f"run {run.run_id} of {process} for queue {q_name} {_ENDS[how]}"
-    yield Happened(_RUN_EVENTS[how], ": ".join(part for part in (text, run.why, line) if part), fields)
+    last_output = f"last output: {line}" if line and line not in run.why else ""
+    why = "; ".join(filter(None, (run.why, last_output)))
+    yield Happened(_RUN_EVENTS[how], ": ".join(filter(None, (text, why))), fields)
 
 
 def _dead_letters(change: AnyChange, dead_letter_q_name: str, moved_to: set[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 import msgspec
 
@@ -11,8 +11,8 @@ from trigmon.rules.model.facts import recovers_all
 from trigmon.rules.model.queue_facts import QueueFacts
 
 
-class Happened(Enum):
-    """The kinds of happening, each judged by its own occasions."""
+class Happened(StrEnum):
+    """The kinds of happening, each judged by its own occasions. A key for each put: text has a fast hash."""
 
     PUT = "a message was put"
     CLOSE = "a reader closed"

@@ -41,7 +41,7 @@ from trigmon.rules.model.changes import (
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts
 from trigmon.rules.model.group_completeness import Whole
-from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT
+from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT, is_whole_group
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import PutOff, Seal, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts, check_alive
@@ -113,7 +113,10 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
 
 
 def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, until: int, facts: Facts) -> list[Call]:
-    """Returns the calls of a slice, in its order: messages together, each group by itself, and poison moved away."""
+    """Returns the calls of a slice, in its order: messages together, each group by itself, and poison moved away.
+
+    A message that is all of its group is among the others.
+    """
     if messages and not of.whole_groups and not _has_poison(facts.queue):
         return [TakeIn(reservation=of.number, messages=tuple(messages), handle=handle, until=until)]
     parts: list[Call] = []
@@ -125,8 +128,9 @@ def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, unti
             chunk.clear()
 
     for message in messages:
-        is_first_of_group = of.whole_groups and message.descriptor.group_id != NO_ID
-        is_bad = not is_first_of_group and _is_poison(message, facts.queue)
+        is_of_group = of.whole_groups and message.descriptor.group_id != NO_ID
+        is_first_of_group = is_of_group and not is_whole_group(message.descriptor)
+        is_bad = not is_of_group and _is_poison(message, facts.queue)
         if is_first_of_group or is_bad:
             close()
         chunk.append(message)
@@ -169,6 +173,8 @@ def look_for_take_in(call: TakeIn, facts: Facts, now: int) -> Selection | None:
     """Selects the rest of a group."""
     first, reservation = call.messages[0], facts.reservation
     if reservation is None or not reservation.whole_groups or first.descriptor.group_id == NO_ID:
+        return None
+    if is_whole_group(first.descriptor):
         return None
     return Selection(
         first.q_name,

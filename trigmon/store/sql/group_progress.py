@@ -6,7 +6,7 @@ any length is walked once; a message that leaves a group sets the mark back to i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +16,10 @@ from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.store.sql import statements as sql
 
 Group = tuple[int, bytes]
+"""The number of its queue, and its id."""
 Place = tuple[int, int]
+Mark = tuple[int, int]
+"""How much of a group is whole from its first item on, and the place that is missing, in one number."""
 Order = tuple[int, int]
 """Get order: the counted priority, negated, and the arrival number."""
 _PLACES = 1 << 30
@@ -44,6 +47,19 @@ def items_from(rows_from: Callable[[Place], Iterable[tuple[Any, ...]]], start: P
             if times > FEW:
                 begins = before[0], before[1] + 1
                 break
+
+
+def _one_a_place(items: Iterable[tuple[Order, Item]]) -> Iterator[Item]:
+    """Yields these items as :func:`items_from`."""
+    before: Place | None = None
+    for _, item in sorted(items, key=lambda it: (it[1][:2], it[0])):
+        if item[:2] != before:
+            before = item[:2]
+            yield item
+
+
+def _mark(missing: Place, is_whole: Whole) -> Mark:
+    return int(is_whole), missing[0] * _PLACES + missing[1]
 
 
 class AtPlace(NamedTuple):
@@ -96,6 +112,16 @@ class Groups:
         else:
             self._execute(sql.SET_WHOLE, (first.head, first.whole, order[1]))
 
+    def mark_of_new(self, group: Group, items: Iterable[tuple[Order, Item]]) -> Mark | None:
+        """Returns the mark of a group's first items where all messages of the group are these, which get rows now.
+
+        None where it has others: then :meth:`changed` is to be called when these have rows.
+        """
+        self.queues.add(group[0])
+        if list(self._execute(sql.HAS_GROUP, group)):
+            return None
+        return _mark(*reach(_one_a_place(items)))
+
     def took(self, queue: int, message: StoredMessage, unit_id: int) -> None:
         """Records that a message was got or removed."""
         descriptor = message.descriptor
@@ -105,6 +131,17 @@ class Groups:
             self._units.add(unit_id)
         place = descriptor.msg_seq_number, descriptor.offset
         self.changed((queue, descriptor.group_id), place, (-message.priority, message.number))
+
+    def took_many(self, queue: int, messages: Iterable[StoredMessage]) -> None:
+        """Records that messages were reserved, when all of them are."""
+        firsts: dict[bytes, Place] = {}
+        for message in messages:
+            descriptor = message.descriptor
+            if (group_id := descriptor.group_id) != NO_ID:
+                place = descriptor.msg_seq_number, descriptor.offset
+                firsts[group_id] = min(firsts.get(group_id, place), place)
+        for group_id, place in firsts.items():
+            self.changed((queue, group_id), place)
 
     def _first_at(self, group: Group, place: Place) -> list[AtPlace]:
         """Returns the first item at a place of a group, if any, and the second, if there are several."""
@@ -163,7 +200,7 @@ class Groups:
         missing, is_whole = reach(items_from(partial(self._rows_from, group), start), start)
         if not has_new_heads and (missing, is_whole) == (reached, head):
             return
-        mark = int(is_whole), missing[0] * _PLACES + missing[1]
+        mark = _mark(missing, is_whole)
         if len(heads) > 1:
             self._execute(sql.SET_WHOLE_OF, (*mark, *group, *mark))
         else:

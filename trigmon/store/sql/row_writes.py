@@ -6,7 +6,7 @@ store that keeps the rows. Counts of queues are kept elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -15,16 +15,16 @@ import msgspec
 from msgspec.structs import replace
 
 from trigmon.mq.attributes import LocalQueue
-from trigmon.mq.descriptors import NO_ID
+from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
-from trigmon.rules.model.group_completeness import START
+from trigmon.rules.model.group_completeness import START, Item, Whole
 from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.stored_messages import SLICE, StoredMessage, is_simple
 from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import KEPT_RESERVATIONS
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.group_progress import Groups
+from trigmon.store.sql.group_progress import Group, Groups, Mark, Order, Place
 from trigmon.store.sql.leftovers import COMMITTED, GOT, PUT, RETURNED
 from trigmon.store.sql.run_rows import LEDGER_WRITES, Ledger
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trigmon.store.sql.store import RowStore
 
 _encode = msgspec.msgpack.Encoder().encode
+Many = Callable[[str, Iterable[tuple[object, ...]]], None]
 
 
 def row_of(change: c.AddMessage, queue: int, number: int, unit: int) -> tuple[object, ...]:
@@ -55,6 +56,19 @@ def row_of(change: c.AddMessage, queue: int, number: int, unit: int) -> tuple[ob
     )
 
 
+def _place_in_group(descriptor: MessageDescriptor, mark: Mark | None = None) -> tuple[object, ...]:
+    """Returns the values of :data:`sql.ADD_ITEM` behind those of its row; ``mark`` is for a first item."""
+    seq, offset = descriptor.msg_seq_number, descriptor.offset
+    of_first = mark or (Whole.NOTHING.value, 0)
+    return (descriptor.group_id, seq, offset, descriptor.msg_flags, *(of_first if (seq, offset) == START else (0, 0)))
+
+
+def _item_of(put: c.AddMessage) -> tuple[Order, Item]:
+    descriptor = put.descriptor
+    item = Item(descriptor.msg_seq_number, descriptor.offset, len(put.data), descriptor.msg_flags)
+    return (-put.priority, put.number), item
+
+
 def row_sum(*values: object) -> int:
     """Returns the checksum of a row of any other table, where a store keeps one."""
     return crc32(repr(values).encode())
@@ -73,10 +87,29 @@ class Messages:
         if descriptor.group_id == NO_ID:
             self._execute(sql.ADD_MESSAGE, row)
             return
-        seq, offset = descriptor.msg_seq_number, descriptor.offset
-        item = (descriptor.group_id, seq, offset, descriptor.msg_flags, int((seq, offset) == START))
-        self._execute(sql.ADD_ITEM, (*row, *item))
-        self.groups.came(queue, descriptor.group_id, (-change.priority, number), (seq, offset), unit)
+        self._execute(sql.ADD_ITEM, (*row, *_place_in_group(descriptor)))
+        place = descriptor.msg_seq_number, descriptor.offset
+        self.groups.came(queue, descriptor.group_id, (-change.priority, number), place, unit)
+
+    def add_items(self, puts: Sequence[c.AddMessage], numbers: Mapping[str, int], many: Many) -> None:
+        """Adds committed messages of groups. A group that is new is looked at in memory, and its rows are written once.
+
+        ``numbers`` are those of the queues; ``many`` runs a statement for many rows.
+        """
+        by_group: dict[Group, list[c.AddMessage]] = {}
+        for put in puts:
+            by_group.setdefault((numbers[put.q_name], put.descriptor.group_id), []).append(put)
+        rows: list[tuple[object, ...]] = []
+        extended: dict[Group, Place] = {}
+        for group, of in by_group.items():
+            items = [_item_of(put) for put in of]
+            mark = self.groups.mark_of_new(group, items)
+            if mark is None:
+                extended[group] = min(item[:2] for _, item in items)
+            rows += [(*row_of(put, group[0], put.number, 0), *_place_in_group(put.descriptor, mark)) for put in of]
+        many(sql.ADD_ITEM, rows)
+        for group, place in extended.items():
+            self.groups.changed(group, place, has_new_heads=place == START)
 
     def take(self, message: StoredMessage, queue: int, unit: int) -> None:
         """Marks a message as got under a unit of work."""
@@ -156,8 +189,8 @@ def _reserve_messages(store: RowStore, change: c.ReserveMessages) -> None:
     )
     if not is_recorded:
         store.mark_reserved(queue, change.reservation, change.first, numbers)
-    for message in change.messages if has_groups else ():
-        store.messages.groups.took(queue, message, 0)
+    if has_groups:
+        store.messages.groups.took_many(queue, change.messages)
 
 
 def _set_reservation(store: RowStore, change: c.SetReservation) -> None:

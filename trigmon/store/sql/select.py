@@ -68,6 +68,7 @@ class Look:
         self._ranges = ranges
         # The result for a logical message or a group holds for all its parts.
         self._known: dict[tuple[bytes, int, int], bool] = {}
+        self._marks_hold: bool | None = None
 
     def found(self) -> Found:
         """Returns the messages that match the selection, in get order."""
@@ -338,9 +339,24 @@ class Look:
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
         key = descriptor.group_id, seq, now
+        if self._is_marked():
+            return True
         if key not in self._known:
             self._known[key] = self._has_all(descriptor.group_id, seq, now)
         return self._known[key]
+
+    def _is_marked(self) -> bool:
+        """Returns whether each group found is whole by its mark alone.
+
+        That is so where only marked groups are looked for, and nothing is there that a mark does not know of: an own
+        put, a lock, an expired item.
+        """
+        if self._marks_hold is None:
+            selection = self._selection
+            by_kind = selection.at is None and selection.group_id in (None, NO_ID) and self._by_ids() is None
+            is_as_marked = by_kind and selection.whole is Whole.GROUP and not self._has_own and not self._locks
+            self._marks_hold = is_as_marked and not self._count_expired(1)
+        return self._marks_hold
 
     def _has_all(self, group_id: bytes, seq: int, now: int) -> bool:
         """Returns whether a group, or its logical message of this number, is complete."""

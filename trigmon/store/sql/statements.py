@@ -16,7 +16,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 ADD_ITEM = """
 INSERT INTO message (id, queue, priority, persistent, put_by, held, expires_ms, backout_count, msg_id, correl_id,
                      descriptor, data, checksum, group_id, msg_seq_number, msg_offset, msg_flags, head, whole)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"""
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 SET_ASIDE = "UPDATE message SET queue = -queue WHERE id = ?"
 TAKE_MESSAGE = "UPDATE message SET taken_by = ? WHERE id = ?"
 REMOVE_MESSAGE = "DELETE FROM message WHERE id = ?"
@@ -118,6 +118,7 @@ SET_WHOLE_OF = f"""
 UPDATE message SET head = ?, whole = ?
 WHERE {_READY} AND group_id = ? AND msg_seq_number = 1 AND msg_offset = 0 AND (head <> ? OR whole <> ?)"""
 SET_WHOLE = "UPDATE message SET head = ?, whole = ? WHERE id = ?"
+HAS_GROUP = "SELECT 1 FROM message WHERE queue = ? AND group_id = ? LIMIT 1"
 GROUP_OF = "SELECT group_id, msg_seq_number, msg_offset FROM message WHERE id = ? AND group_id IS NOT NULL"
 PUT_BY = """
 SELECT queue, group_id, msg_seq_number, msg_offset FROM message INDEXED BY message_put_by

@@ -79,7 +79,7 @@ def _numbered(values: str) -> list[str]:
 
 _FIRST = {"id": "?1", "queue": "?2", "priority": "?3", "persistent": "?4", "put_by": "?5", "held": "?6"}
 _FIRST |= {"expires_ms": "?7", "backout_count": "?8"}
-_ITEM = {"msg_seq_number": "?15", "msg_offset": "?16", "msg_flags": "?17", "head": "?18", "whole": "0"}
+_ITEM = {"msg_seq_number": "?15", "msg_offset": "?16", "msg_flags": "?17", "head": "?18", "whole": "?19"}
 _LEFT = {"put_by": "NULL", "held": "0"}
 _BACK = {"taken_by": "NULL", "backout_count": "backout_count + 1"}
 SUMMED = {

@@ -112,7 +112,7 @@ class DurableTurns:
 
     def add(self, change: JournalChange) -> None:
         """Adds a change that was written to rows."""
-        self.journal.add(change)
+        self.journal.entries.add(change)
         self._waiting += 1
 
     def add_committed(self, puts: Sequence[AddMessage]) -> None:

@@ -83,16 +83,15 @@ class SqliteStore(RowStore):
         self.clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
         try:
             finish_restore(self._path, tell)
-            self._last = LastTurn(directory, vfs or "")
+            self.last_turn = LastTurn(directory, vfs or "")
             file = VfsJournalFile(self._path, vfs or "")
             self._journal = Journal(file, partial(secrets.randbits, 32), lambda: self.clock())
-            self._log = TurnLog(self._path, vfs, self._last)
+            self._log = TurnLog(self._path, vfs, self.last_turn)
             add_rows = partial(put_rows.add_rows, self, unit_id=0)
-            self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self._last, archive)
+            self.turns = DurableTurns(self._run_sql, add_rows, self._journal, self._log, self.last_turn, archive)
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.hold)
             super().__init__(self._execute_sql, str(directory), self._first_rows)
-            self._unit_puts = UnitPuts(partial(put_rows.add_puts, self), self.keep_ids_behind, self.turns.note)
-            self._young = self.turns.young
+            self.unit_puts = UnitPuts(partial(put_rows.add_puts, self), self.keep_ids_behind, self.turns.note)
             open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
             _close_files(self)
@@ -124,8 +123,8 @@ class SqliteStore(RowStore):
             except (apsw.Error, *WRONG_VALUES) as again:
                 raise StoreBroken(f"{self._path}: {again!r}") from again
         self._journal.clear()
-        self._last.set_damaged(False)
-        self._last.begin(self._journal.number)
+        self.last_turn.set_damaged(False)
+        self.last_turn.begin(self._journal.number)
         if self._vfs is None:
             mark_lock(self._lock, q_mgr_name)
         return first
@@ -145,7 +144,7 @@ class SqliteStore(RowStore):
 
     def _make_whole(self, turn: int, *, everything: bool) -> None:
         """Checks and repairs the database before the queue manager serves. Raises StoreBroken, StoreLost."""
-        db = whole(self._db, self._path, self._last, turn, self._tell, self._vfs, everything=everything)
+        db = whole(self._db, self._path, self.last_turn, turn, self._tell, self._vfs, everything=everything)
         if db is not self._db:
             self._use(db)
 
@@ -172,7 +171,7 @@ class SqliteStore(RowStore):
     def prepare(self) -> None:
         """Makes everything so far durable; units of work in flight stay in flight, and have rows."""
         self.turns.end_call()
-        guarded(self._unit_puts.write_all)
+        guarded(self.unit_puts.write_all)
         self.turns.prepare()
 
     def undo(self) -> None:
@@ -201,7 +200,7 @@ class SqliteStore(RowStore):
         """See the port."""
         self.copy.end()
         guarded(self.turns.rest)
-        self._last.sync()
+        self.last_turn.sync()
         self._journal.clear()
         guarded(self.abandon)
 
@@ -209,12 +208,12 @@ class SqliteStore(RowStore):
         """See the port."""
         self._cursor.close(True)
         self._db.close(True)
-        self._last.close()
+        self.last_turn.close()
         self._journal.close()
         os.close(self._lock)
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
-        self._young.write_all()
+        self.turns.young.write_all()
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
     def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
@@ -239,7 +238,7 @@ class SqliteStore(RowStore):
         if selection.q_name in self._closed:
             raise ObjectDamaged(self._closed[selection.q_name])
         if selection.unit_id:
-            guarded(partial(self._unit_puts.write_for, selection.unit_id, selection.q_name))
+            guarded(partial(self.unit_puts.write_for, selection.unit_id, selection.q_name))
         found = self._find(selection)
         if found is None and self.turns.in_call:
             self._is_to_mend = True
@@ -269,7 +268,7 @@ class SqliteStore(RowStore):
         except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:
             if isinstance(error, StoreBroken) and not is_damage(error):
                 raise
-            self._last.set_damaged(True)
+            self.last_turn.set_damaged(True)
             if self.turns.has_written and is_damage(error):
                 raise StoreBroken(f"damage was found in the middle of a turn: {error}") from error
         return None
@@ -298,7 +297,7 @@ class SqliteStore(RowStore):
             return super().rows(statement, values)
         except StoreBroken as error:
             if is_damage(error):
-                self._last.set_damaged(True)  # the next start checks everything
+                self.last_turn.set_damaged(True)  # the next start checks everything
             raise
 
     # -- writing ----------------------------------------------------------------------------------------
@@ -315,7 +314,7 @@ class SqliteStore(RowStore):
                 if type(change) in WRITE:
                     if can_be_undone:
                         self.turns.begin_call()
-                    self._write(change)
+                    self.write(change)
                     self.ahead.follow(change)
                 self.standing.follow(change)
             if puts:
@@ -324,21 +323,22 @@ class SqliteStore(RowStore):
             if self.turns.in_call and not isinstance(error, apsw.Error):
                 raise  # the writes of this call are undone
             if is_damage(error):
-                self._last.set_damaged(True)  # the next start checks everything
+                self.last_turn.set_damaged(True)  # the next start checks everything
             raise StoreBroken(f"{type(error).__name__}: {error}") from error
 
-    def _write(self, change: c.AnyChange) -> None:
+    def write(self, change: c.AnyChange) -> None:
+        """See :class:`PutStore`."""
         due: c.AnyChange | None = change
-        is_put = isinstance(change, c.AddMessage) and change.unit_id
-        if is_put or self._unit_puts.by_unit:
-            due = self._unit_puts.to_write(change, self.leftovers.at_once)
+        is_put = type(change) is c.AddMessage and change.unit_id
+        if is_put or self.unit_puts.by_unit:
+            due = self.unit_puts.to_write(change, self.leftovers.at_once)
         if due is None:
             return
-        if not self._young.takes(due):
+        if not self.turns.young.takes(due):
             self.turns.begin()
             self.turns.has_written = True
             WRITE[type(due)](self, due)
-        elif isinstance(due, c.AddMessage):
+        elif type(due) is c.AddMessage:
             self.keep_ids_behind(due.number)
         self.turns.add(due)
 
@@ -364,7 +364,7 @@ def _close_files(store: SqliteStore) -> None:
     if hasattr(store, "_db"):
         with suppress(apsw.Error):  # the first error is the cause, not an error of closing
             store._db.close(True)
-    for name in ("_last", "_journal"):
+    for name in ("last_turn", "_journal"):
         if hasattr(store, name):
             getattr(store, name).close()
     os.close(store._lock)

@@ -29,14 +29,14 @@ def open_and_replay(store: SqliteStore, directory: Path, *, accept_loss: bool) -
     traces = traces_in(directory, store._lock) + ([] if store._journal.is_empty else [f"{store._path}{JOURNAL_SUFFIX}"])
     try:
         opened = open_database(
-            store._path, store._vfs, store._last, store._journal.tail, traces, store._tell, accept_loss=accept_loss
+            store._path, store._vfs, store.last_turn, store._journal.tail, traces, store._tell, accept_loss=accept_loss
         )
     except (UnknownVersionError, UnknownEntryError) as error:
         raise UnsupportedVersion(
             f"{directory}: {error}: start the trigmon that wrote it, and stop it in order"
         ) from error
     store._use(opened.db)
-    store._make_whole(opened.turn, everything=store._last.is_damaged)
+    store._make_whole(opened.turn, everything=store.last_turn.is_damaged)
     try:
         _replay(store, opened)
     except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:

@@ -51,8 +51,12 @@ class Stamp(NamedTuple):
 
     def packed(self) -> bytes:
         """Returns it as bytes, with a checksum."""
-        body = _FORMAT.pack(_MAGIC, self.turn, self.salt, self.frames, _DAMAGED if self.is_damaged else 0)
-        return body + _CHECK.pack(crc32(body))
+        return _packed(*self)
+
+
+def _packed(turn: int, salt: int, frames: int, is_damaged: bool) -> bytes:
+    body = _FORMAT.pack(_MAGIC, turn, salt, frames, _DAMAGED if is_damaged else 0)
+    return body + _CHECK.pack(crc32(body))
 
 
 NOTHING = Stamp()
@@ -69,8 +73,8 @@ def unpacked(found: bytes) -> Stamp | None:
 class LastTurn:
     """The file in a data directory. ``vfs`` is SQLite's name of the file system; "" is the machine's own.
 
-    ``found`` is the stamp read at the start; ``is_unreadable``: the file was not empty and held no valid stamp. Raises
-    StoreBroken.
+    ``found`` is the stamp read at the start; ``is_unreadable``: the file was not empty and held no valid stamp.
+    ``is_damaged``: damage was found that no start has checked yet. Raises StoreBroken.
     """
 
     def __init__(self, directory: Path, vfs: str = "") -> None:
@@ -91,35 +95,34 @@ class LastTurn:
         stamp = unpacked(read)
         self.is_unreadable = bool(read) and stamp is None
         self.is_there = bool(read)
-        self.found = self._stamp = stamp or NOTHING
+        self.found = stamp or NOTHING
+        self._turn, self._salt, self._frames, is_damaged = self.found
         # The damaged stamp may have had is_damaged set.
-        if self.is_unreadable:
-            self._stamp = Stamp(is_damaged=True)
-
-    @property
-    def is_damaged(self) -> bool:
-        """Whether damage was found that no start has checked yet."""
-        return self._stamp.is_damaged
+        self.is_damaged = is_damaged or self.is_unreadable
 
     def set_turn(self, turn: int) -> None:
         """Records that this turn is durable. Errors are ignored: an older number does no harm."""
-        self._write(self._stamp._replace(turn=turn))
+        self._turn = turn
+        self._write()
 
     def set_moving(self, salt: int, frames: int) -> None:
         """Records that a checkpoint of so many frames begins; 0: that it has ended."""
-        self._write(self._stamp._replace(salt=salt, frames=frames))
+        self._salt, self._frames = salt, frames
+        self._write()
 
     def set_damaged(self, is_damaged: bool) -> None:
         """Records that damage was found, or that it has been checked."""
-        if is_damaged is not self._stamp.is_damaged:
-            self._write(self._stamp._replace(is_damaged=is_damaged))
+        if is_damaged is not self.is_damaged:
+            self.is_damaged = is_damaged
+            self._write()
 
     def begin(self, turn: int) -> None:
         """Writes and syncs the file for a store whose last turn is this one, and the names of all files of the store.
 
         Raises StoreBroken: a power cut could take a file away whose name is not durable.
         """
-        self._write(Stamp(turn, is_damaged=self._stamp.is_damaged))
+        self._turn, self._salt, self._frames = turn, 0, 0
+        self._write()
         self.sync()
         if self._directory is not None:
             try:
@@ -137,10 +140,12 @@ class LastTurn:
         with contextlib.suppress(*_ERRORS):
             self._file.xClose()
 
-    def _write(self, stamp: Stamp) -> None:
-        self._stamp = stamp
-        with contextlib.suppress(*_ERRORS):
-            self._file.xWrite(stamp.packed(), 0)
+    def _write(self) -> None:
+        packed = _packed(self._turn, self._salt, self._frames, self.is_damaged)
+        try:  # noqa: SIM105 - in each turn: a context manager costs three calls of Python
+            self._file.xWrite(packed, 0)
+        except _ERRORS:
+            pass
 
 
 def make_durable(directory: Path) -> None:

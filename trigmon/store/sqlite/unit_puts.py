@@ -11,7 +11,6 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
 
@@ -47,7 +46,7 @@ class UnitPuts:
         ``most``: puts kept of one unit.
         """
         if isinstance(change, c.AddMessage):
-            if _can_wait(change) and self._fit([change], most):
+            if change.unit_id and not change.is_held and self._fit([change], most):
                 self._keep([change])
                 return None
             self.write(change.unit_id)  # the rows of a unit are written in the order of its puts
@@ -124,8 +123,3 @@ class UnitPuts:
 def size_of(puts: Sequence[c.AddMessage]) -> int:
     """Returns how many bytes of content these puts have."""
     return sum([len(put.data) for put in puts])
-
-
-def _can_wait(put: c.AddMessage) -> bool:
-    """Returns whether a put can be kept: of a unit, not held, and outside groups."""
-    return bool(put.unit_id) and not put.is_held and put.descriptor.group_id == NO_ID

@@ -41,12 +41,12 @@ class YoungMessages:
 
     def takes(self, change: c.AnyChange) -> bool:
         """Returns whether the change is done without rows; if not, the rows that it needs are written."""
-        if isinstance(change, c.AddMessage):
+        if type(change) is c.AddMessage:
             return not change.unit_id and self.keep(change)
-        if isinstance(change, c.RemoveMessage) and change.message.number in self._puts:
+        if type(change) is c.RemoveMessage and change.message.number in self._puts:
             self._note(partial(self._bring_back, (self._pop(change.message.number),)))
             return True
-        if isinstance(change, c.TakeMessage) and change.message.number in self._puts:
+        if type(change) is c.TakeMessage and change.message.number in self._puts:
             self._write((self._pop(change.message.number),))
         elif type(change) in _NEEDS_ALL_ROWS:
             self.write_all()
