@@ -70,7 +70,7 @@ def test_a_get_and_a_browse_go_on_behind_it(tmp_path, kind, change, options):
 
 @pytest.mark.parametrize(("kind", "change"), DAMAGE)
 @pytest.mark.parametrize("ends", [Release, Settle])
-def test_one_that_was_reserved_is_not_read_and_is_set_aside_when_it_is_back(tmp_path, kind, change, ends):
+def test_one_that_was_reserved_leaves_the_batch_when_it_is_read_and_is_set_aside(tmp_path, kind, change, ends):
     world = World(kind, tmp_path)
     world.define("Q", def_persistence="persistent")
     for body in (b"first", b"second"):
@@ -80,34 +80,65 @@ def test_one_that_was_reserved_is_not_read_and_is_set_aside_when_it_is_back(tmp_
     run_sql(kind, tmp_path, change)
     world.sessions.clear()
     world._start()
-    read = world.do(ReadReserved(reservation=made.reservation))
-    assert (read.reason, "ordinal 0" in read.about) == (Reason.OBJECT_DAMAGED, True)
-    assert world.did(ReadReserved(reservation=made.reservation, ordinal=1)).messages[0].data == b"second"
-    world.did(ends(reservation=made.reservation))
+    refused = world.do(ReadReserved(reservation=made.reservation))
+    assert (refused.reason, "ordinal 0" in refused.about) == (Reason.OBJECT_DAMAGED, True)
+    read = world.did(ReadReserved(reservation=made.reservation, packed=True))
+    assert (read.ordinals, bodies_of(read)) == ([1], [b"second"])
+    assert world.did(ends(reservation=made.reservation)).count == 1
     handle = world.open("Q", IN)
     left = world.do(Get(handle=handle))
     assert (left.data == b"second") if ends is Release else (left.reason == Reason.NO_MSG_AVAILABLE)
-    # What is settled is removed without being read.
-    assert [name for name, _ in world.telling.damaged] == (["Q"] if ends is Release else [])
+    assert [name for name, _ in world.telling.damaged] == ["Q"]
     assert depth(world) == 0
     world.qm.stop()
 
 
 @pytest.mark.parametrize(("kind", "change"), DAMAGE)
-def test_one_that_was_damaged_before_it_is_reserved_is_in_no_batch_but_the_first(tmp_path, kind, change):
+def test_one_that_was_damaged_before_it_is_reserved_hinders_no_job(tmp_path, kind, change):
     world = damaged(kind, tmp_path, change)
     handle = world.open("Q", IN)
-    for batch in (1, 2):
-        made = world.did(Reserve(handle=handle, consumer="JOB"))
-        read = world.do(ReadReserved(reservation=made.reservation, packed=True))
-        if isinstance(read, Refused):
-            assert (batch, read.reason, "ordinal 0" in read.about) == (1, Reason.OBJECT_DAMAGED, True)
-        else:
-            assert bodies_of(read) == [b"second", b"third"]
-            assert [name for name, _ in world.telling.damaged] == ["Q"]
-        world.did(Release(reservation=made.reservation))
-    assert not isinstance(read, Refused)
-    assert depth(world) == 2
+    made = world.did(Reserve(handle=handle, consumer="JOB"))
+    assert bodies_of(world.did(ReadReserved(reservation=made.reservation, packed=True))) == [b"second", b"third"]
+    world.did(Settle(reservation=made.reservation))
+    assert isinstance(world.do(Get(handle=handle)), Refused)
+    assert [name for name, _ in world.telling.damaged] == ["Q"]
+    assert depth(world) == 0
+    world.qm.stop()
+
+
+@pytest.mark.parametrize(("kind", "change"), ON_EACH)
+def test_a_batch_of_damaged_ones_alone_is_over_when_it_is_read_and_does_not_come_again(tmp_path, kind, change):
+    world = damaged(kind, tmp_path, change.partition(" WHERE")[0])
+    handle = world.open("Q", IN)
+    made = world.did(Reserve(handle=handle, consumer="JOB"))
+    assert bodies_of(world.did(ReadReserved(reservation=made.reservation, packed=True))) == []
+    assert world.did(Settle(reservation=made.reservation)).already
+    assert isinstance(world.do(Reserve(handle=handle, consumer="JOB")), Refused)
+    assert depth(world) == 0
+    world.qm.stop()
+
+
+@pytest.mark.parametrize(("kind", "change"), DAMAGE[:1])
+def test_a_program_that_gives_the_batch_back_gets_the_next_one_without_it(tmp_path, kind, change):
+    world = damaged(kind, tmp_path, change)
+    handle = world.open("Q", IN)
+    made = world.did(Reserve(handle=handle, consumer="JOB"))
+    assert world.do(ReadReserved(reservation=made.reservation)).reason == Reason.OBJECT_DAMAGED
+    world.did(Release(reservation=made.reservation))
+    made = world.did(Reserve(handle=handle, consumer="JOB"))
+    read = world.did(ReadReserved(reservation=made.reservation))
+    assert [message.data for message in read.messages] == [b"second", b"third"]
+    world.qm.stop()
+
+
+@pytest.mark.parametrize(("kind", "change"), DAMAGE)
+def test_one_that_is_settled_unread_is_removed_with_the_others(tmp_path, kind, change):
+    world = damaged(kind, tmp_path, change)
+    handle = world.open("Q", IN)
+    made = world.did(Reserve(handle=handle, consumer="JOB"))
+    world.did(Settle(reservation=made.reservation))
+    assert isinstance(world.do(Get(handle=handle)), Refused)
+    assert depth(world) == 0
     world.qm.stop()
 
 

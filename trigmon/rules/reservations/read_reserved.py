@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Attempt, IssueTicket, ReadReserved
+from trigmon.mq.calls import Attempt, Call, IssueTicket, ReadReserved
+from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import (
     CommandFailed,
     NotAuthorized,
@@ -21,11 +24,12 @@ from trigmon.rules.model.changes import (
 )
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
+from trigmon.rules.model.internal_calls import Sweep
 from trigmon.rules.model.manager_state import ManagerState
-from trigmon.rules.model.reservation import cut
+from trigmon.rules.model.reservation import Due, Reservation, cut, ended, together
 from trigmon.rules.model.stored_messages import Form, Found, Reserved, Selection, StoredMessage
 from trigmon.rules.model.ticket import Ticket, ticket_of
-from trigmon.rules.reservations.find_reservation import left_of, named, open_one
+from trigmon.rules.reservations.find_reservation import check_stretches, left_of, named, open_one
 
 
 def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Selection | None:
@@ -50,35 +54,60 @@ def look_for_read_reserved(call: ReadReserved, facts: Facts, now: int) -> Select
 
 
 def decide_read_reserved(call: ReadReserved, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Returns the messages, as a get would return them; their time left is what is left of it, and never nothing."""
+    """Returns the messages, as a get would return them; their time left is what is left of it, and never nothing.
+
+    Of a packed reading, which is a job's, damaged ones leave the reservation and go back to their queue, where the next
+    look-up sets them aside. Else ObjectDamaged (2101) names the first: a program decides what becomes of the batch.
+    """
     reservation = open_one(facts, call.reservation)
-    stands: list[AnyChange] = []
+    if found is not None and found.damaged and not call.packed:
+        ordinal = found.damaged[0].ordinal
+        raise ObjectDamaged(f"{named(reservation)}: what has the ordinal {ordinal} is not what was written")
+    whole = _without_damaged(reservation, found, now)
+    stands = whole
     connection = facts.connection.connection
     may_stand = is_of(reservation, facts.connection) and facts.connection.ticket is None
-    if connection not in reservation.behind and may_stand:
+    if connection not in whole.behind and may_stand and whole.left:
         # Who is behind it keeps its job from being started again: another user, and a ticket, only looks.
-        read = replace(reservation, readers=(*reservation.readers, connection))
-        stands.append(SetReservation(read, is_stored=False))
+        stands = replace(whole, readers=(*whole.readers, connection))
+    changes: list[AnyChange] = (
+        [SetReservation(stands, is_stored=whole is not reservation)] if stands is not reservation else []
+    )
+    sweeps: list[Call] = [Sweep(reservation=reservation.number)] if whole is not reservation else []
+    return Decision(_read(call, whole, found, now), changes, sweeps)
+
+
+def _without_damaged(reservation: Reservation, found: Found | None, now: int) -> Reservation:
+    """Returns the reservation without the damaged messages that were found. Raises SyncpointLimitReached (2024)."""
+    if found is None or not found.damaged:
+        return reservation
+    stretches = together((message.ordinal, message.ordinal + 1) for message in found.damaged)
+    parts = [Due(first, end, True) for first, end in stretches]
+    after = ended(reservation, parts, UnitOutcome.COMMITTED, now)
+    check_stretches(after)
+    return after
+
+
+def _read(call: ReadReserved, reservation: Reservation, found: Found | None, now: int) -> Reply:
+    """Returns the reply with the messages that were found, and where what is left of the call's stretch begins."""
     if found is None:
         nothing = WereReserved(ordinals=[], messages=[], ordinal=reservation.count)
-        return Decision(pack([], [], [], reservation.count, more=False) if call.packed else nothing, stands)
-    damaged = [message.ordinal for message in found.damaged]
-    if damaged:
-        raise ObjectDamaged(f"{named(reservation)}: what has the ordinal {damaged[0]} is not what was written")
+        return pack([], [], [], reservation.count, more=False) if call.packed else nothing
     stored = found.as_stored
     ordinals = stored.ordinals if stored is not None else [message.ordinal for message in found.messages]
-    after = ordinals[-1] + 1 if ordinals else call.ordinal + call.count
+    last = max(chain(ordinals[-1:], (message.ordinal for message in found.damaged)), default=None)
+    after = call.ordinal + call.count if last is None else last + 1
     more = cut(left_of(call, reservation), after, reservation.count)
     following = more[0][0] if more else min(call.ordinal + call.count, reservation.count)
     if stored is not None:
-        return Decision(pack(stored.descriptors, stored.bodies, ordinals, following, more=bool(more)), stands)
+        return pack(stored.descriptors, stored.bodies, ordinals, following, more=bool(more))
     by = reservation.offers
     messages = [_counted_up(message, by) for message in found.messages] if by else found.messages
     if call.packed:
         descriptors, bodies = all_seen(messages, now)
-        return Decision(pack(encoded(descriptors), bodies, ordinals, following, more=bool(more)), stands)
+        return pack(encoded(descriptors), bodies, ordinals, following, more=bool(more))
     got = [given(message, now, -1, False) for message in messages]
-    return Decision(WereReserved(ordinals=ordinals, messages=got, ordinal=following, more=bool(more)), stands)
+    return WereReserved(ordinals=ordinals, messages=got, ordinal=following, more=bool(more))
 
 
 class Unsigned(Reply, frozen=True):
