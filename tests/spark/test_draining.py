@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from functools import partial
 
+import apsw
 import pytest
 
 import trigmon
@@ -67,6 +69,25 @@ def test_one_call_drains_a_queue_into_a_table_of_a_directory_a_batch(qm, q_name,
     assert table.select("batch").distinct().count() == 3
     assert depth(qm, q_name) == 0
     assert drain(spark, table=where, **here).batches == 0
+
+
+@pytest.mark.parametrize("count", [3, 1500], ids=["in the plan", "by the data source"])
+def test_a_damaged_message_is_set_aside_and_hinders_no_job(daemon, spark, tmp_path, count):
+    one = daemon()
+    with one.connect() as qm:
+        define(qm, "Q", def_persistence="persistent")
+        fill(qm, "Q", count)
+    assert one.stop() == 0
+    with contextlib.closing(apsw.Connection(str(one.data / "qm.db"))) as db:
+        db.execute("UPDATE message SET data = x'00' WHERE data = CAST('1' AS BLOB)")
+    one.start()
+    done = drain(spark, table=tmp_path / "table", queue="Q", qmgr=one.address)
+    rows = data_of(spark.read.parquet(str(tmp_path / "table")))
+    assert sorted(map(int, rows)) == [0, *range(2, count)]
+    assert done.rejected == []
+    with one.connect() as qm:
+        assert depth(qm, "Q") == 0
+        assert qm.reservations("Q") == []
 
 
 def test_the_queue_whose_trigger_started_the_job_is_the_one_that_is_meant(qm, q_name, here, spark, monkeypatch):
