@@ -16,12 +16,15 @@ import apsw
 import trigmon
 from tests.daemons import Daemon, define
 from tests.proof.found import Found
+from tests.waiting import until
 from trigmon.mq.calls import Clear
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.store_check import check_backup, check_directory
 
 Q = "MANY"
 WRITERS = 16
+ENOUGH = 100
+"""Messages acknowledged before a backup begins, at least."""
 LONGEST_S = 0.6
 """Of a backup or restore that is killed, in seconds; about as long as it takes."""
 
@@ -72,13 +75,13 @@ def back_up_again_and_again(daemon: Daemon, rounds: int, seed: int) -> Found:
             # One message of a writer may have been on its way while the queue was cleared.
             first = {writer.name: writer.acknowledged + 2 for writer in writers}
             time.sleep(chance.uniform(0.05, 0.4))
+            until(lambda first=first: sum(writer.acknowledged - first[writer.name] for writer in writers) > ENOUGH)
             sure = {writer.name: range(first[writer.name], writer.acknowledged + 1) for writer in writers}
             found.more["messages acknowledged before a backup"] += sum(map(len, sure.values()))
-            _back_up(daemon, file, chance, found)
+            _back_up(daemon, file, chance.choice(["nothing", "backup", "queue manager"]), chance, found)
             if not file.exists():
                 found.more["backups that a kill prevented"] += 1
-                _clear(daemon)
-                continue
+                _back_up(daemon, file, "nothing", chance, found)
             found.add(list(check_backup(file)), f"seed {seed}, backup {number}")
             directory = _restore(daemon, file, chance, found)
             found.add(list(check_directory(directory / "qm.db")), f"seed {seed}, restored {number}")
@@ -103,10 +106,9 @@ def run(daemon: Daemon, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen(argv, env=daemon.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def _back_up(daemon: Daemon, file: Path, chance: random.Random, found: Found) -> None:
-    """Makes a backup; in two of three rounds its process or the queue manager is killed in the middle."""
+def _back_up(daemon: Daemon, file: Path, killed: str, chance: random.Random, found: Found) -> None:
+    """Makes a backup; its process or the queue manager, whichever is named, is killed in the middle."""
     running = run(daemon, "backup", str(file))
-    killed = chance.choice(["nothing", "backup", "queue manager"])
     if killed != "nothing":
         time.sleep(chance.uniform(0, LONGEST_S))
         if killed == "backup":
