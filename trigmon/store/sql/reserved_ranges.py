@@ -9,13 +9,13 @@ are those of groups and those that expire, which are found in other ways. A star
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from trigmon.rules.model.stored_messages import stretches
+from trigmon.rules.model.stored_messages import Reserved, stretches
 from trigmon.store.sql import statements as sql
 
 KEY = "reserved"
@@ -171,3 +171,24 @@ def _cut(of: list[Range], first: int, last: int) -> bool:
         at += len(left)
         is_changed = True
     return is_changed
+
+
+def parts_of(wanted: Reserved, ranges: Iterable[Range]) -> Iterator[tuple[int, int, Range | None]]:
+    """Yields stretches of these ordinals, each with the range that has it; None: its rows are marked."""
+    at = wanted.first
+    of = [each for each in ranges if each.reservation == wanted.reservation]
+    for each in sorted(of, key=attrgetter("ordinal")):
+        if each.end <= wanted.first or wanted.end <= each.ordinal:
+            continue
+        if at < each.ordinal:
+            yield at, each.ordinal, None
+        first, at = max(wanted.first, each.ordinal), min(each.end, wanted.end)
+        yield first, at, each
+    if at < wanted.end:
+        yield at, wanted.end, None
+
+
+def numbers_of(of: Range, first: int, end: int) -> Generator[tuple[int, int], None, None]:
+    """Yields the numbers of a part of a range, each with its ordinal."""
+    for ordinal in range(first, end):
+        yield of.first + ordinal - of.ordinal, ordinal

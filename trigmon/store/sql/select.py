@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 from zlib import crc32
 
@@ -29,7 +28,7 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
 from trigmon.store.sql.picked_messages import LOST, Picked, Row, is_locked, message_of
-from trigmon.store.sql.reserved_ranges import Range
+from trigmon.store.sql.reserved_ranges import Range, numbers_of, parts_of
 
 Statement = tuple[str, tuple[object, ...]]
 Execute = Callable[[str, tuple[object, ...]], Any]
@@ -152,9 +151,9 @@ class Look:
         """Returns the numbers of these messages; those of ranges without a look at any row."""
         q_name, limit = self._selection.q_name, self._selection.limit
         found: list[StoredMessage] = []
-        for first, end, of in self._reserved_parts(wanted):
+        for first, end, of in parts_of(wanted, self._ranges):
             marked = wanted.reservation, first, end
-            with closing(_numbers_of(of, first, end) if of else self._rows([(sql.NUMBERS, marked)])) as rows:
+            with closing(numbers_of(of, first, end) if of else self._rows([(sql.NUMBERS, marked)])) as rows:
                 found += [
                     StoredMessage(number, q_name, 0, True, LOST, b"", ordinal=ordinal)
                     for number, ordinal in islice(rows, limit - len(found))
@@ -164,25 +163,11 @@ class Look:
     def _reserved_statements(self, wanted: Reserved, marked: str, stretch: str) -> list[Statement]:
         """Returns the statements for these ordinals: ``stretch`` for those of a range, ``marked`` for the others."""
         statements: list[Statement] = []
-        for first, end, of in self._reserved_parts(wanted):
+        for first, end, of in parts_of(wanted, self._ranges):
             by = of.ordinal - of.first if of else 0
             values = (by, first - by, end - 1 - by, of.queue) if of else (wanted.reservation, first, end)
             statements.append((stretch if of else marked, values))
         return statements
-
-    def _reserved_parts(self, wanted: Reserved) -> Iterator[tuple[int, int, Range | None]]:
-        """Yields stretches of these ordinals, each with the range that has it; None: its rows are marked."""
-        at = wanted.first
-        of = [each for each in self._ranges if each.reservation == wanted.reservation]
-        for each in sorted(of, key=attrgetter("ordinal")):
-            if each.end <= wanted.first or wanted.end <= each.ordinal:
-                continue
-            if at < each.ordinal:
-                yield at, each.ordinal, None
-            first, at = max(wanted.first, each.ordinal), min(each.end, wanted.end)
-            yield first, at, each
-        if at < wanted.end:
-            yield at, wanted.end, None
 
     def _place_behind(self, skip: int) -> Cursor | None:
         """Returns the place so many messages further on; None where the queue has groups.
@@ -390,12 +375,6 @@ class Look:
             if follows(segments[-1], segment):
                 segments.append(segment)
         return replace(found, messages=tuple(segments))
-
-
-def _numbers_of(of: Range, first: int, end: int) -> Generator[Row, None, None]:
-    """Yields the numbers of a part of a range, each with its ordinal."""
-    for ordinal in range(first, end):
-        yield of.first + ordinal - of.ordinal, ordinal
 
 
 def _kinds(selection: Selection, has_groups: bool, has_own: bool) -> list[str]:
