@@ -259,6 +259,7 @@ def with_documented_rights(bridge):
     """A bridge whose user has what docs/how-to/ibm-mq-triggers.md lists, but for the dead-letter queue."""
     shipped = (SHIPPED / "play-rights.mqsc").read_text()
     bridge.mqsc(shipped.replace("AUTHADD(", "AUTHRMV("))
+    bridge.mqsc(f"CLEAR QLOCAL({INITIATION})")  # what came for the test before when its monitor had gone
     bridge.mqsc("SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('app') AUTHADD(CONNECT,INQ)")
     bridge.may(INITIATION, "GET")
     bridge.may("SEEN", "INQ,BROWSE,DSP")

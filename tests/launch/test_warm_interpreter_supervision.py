@@ -74,8 +74,8 @@ class TestWhatIsImported:
             more = {"modules": [module], "PYTHONPATH": str(tmp_path)}
             assert own.end_of(own.start(script, **more))[1] == "1\n"
         log = own.machine.monitors / "Q.1.keeper.log"
-        until(lambda: "has started a thread" in log.read_text())
-        assert "No module named 'missing'" in log.read_text()
+        for line in ("has started a thread", "No module named 'missing'"):
+            until(lambda line=line: line in log.read_text())
         assert own.end_of(own.start(script, modules=["threads"], PYTHONPATH=str(tmp_path)))[1] == "1\n"
 
 
