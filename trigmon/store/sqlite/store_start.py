@@ -41,7 +41,9 @@ def open_and_replay(store: SqliteStore, directory: Path, *, accept_loss: bool) -
         _replay(store, opened)
     except (apsw.Error, StoreBroken, *WRONG_VALUES) as error:
         if not is_damage(error) and not isinstance(error, WRONG_VALUES):
-            raise
+            if isinstance(error, StoreBroken):
+                raise
+            raise StoreBroken(f"{store._path}: {error}") from error
         roll_back(store)
         store._make_whole(opened.turn, everything=True)
         try:
