@@ -20,12 +20,15 @@ SEGMENT = (MsgFlag.SEGMENT | MsgFlag.LAST_SEGMENT).value
 LAST_SEGMENT = MsgFlag.LAST_SEGMENT.value
 
 
+def ends_group(flags: int) -> bool:
+    """Returns whether an item of these MsgFlags is the last of its group, or of a logical message in no group."""
+    ends_message = not flags & SEGMENT or flags & LAST_SEGMENT
+    return bool(ends_message and (flags & LAST_IN_GROUP or not flags & IN_GROUP))
+
+
 def is_whole_group(descriptor: MessageDescriptor) -> bool:
     """Returns whether a message is all of its group: its first item and its last."""
-    flags = descriptor.msg_flags
-    is_first = (descriptor.msg_seq_number, descriptor.offset) == (1, 0)
-    ends_message = not flags & SEGMENT or flags & LAST_SEGMENT
-    return bool(is_first and ends_message and (flags & LAST_IN_GROUP or not flags & IN_GROUP))
+    return (descriptor.msg_seq_number, descriptor.offset) == (1, 0) and ends_group(descriptor.msg_flags)
 
 
 class Side(Enum):

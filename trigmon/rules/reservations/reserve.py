@@ -41,7 +41,7 @@ from trigmon.rules.model.changes import (
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts
 from trigmon.rules.model.group_completeness import Whole
-from trigmon.rules.model.group_position import IN_GROUP, LAST_IN_GROUP, LAST_SEGMENT, SEGMENT, is_whole_group
+from trigmon.rules.model.group_position import ends_group, is_whole_group
 from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import PutOff, Seal, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts, check_alive
@@ -254,9 +254,8 @@ def _group(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
         if _place(message)[:2] == place:
             continue
         group.append(message)
-        place, flags = _place(message)[:2], message.descriptor.msg_flags
-        ends_message = not flags & SEGMENT or flags & LAST_SEGMENT
-        if ends_message and (flags & LAST_IN_GROUP or not flags & IN_GROUP):
+        place = _place(message)[:2]
+        if ends_group(message.descriptor.msg_flags):
             break
     return group
 

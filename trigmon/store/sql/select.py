@@ -321,11 +321,11 @@ class Look:
 
     def _is_whole(self, descriptor: MessageDescriptor, now: int) -> bool:
         """Returns whether this message's group is as complete as the selection asks for."""
+        if self._is_marked():
+            return True
         whole = self._selection.whole
         seq = START[0] if whole is Whole.GROUP else descriptor.msg_seq_number
         key = descriptor.group_id, seq, now
-        if self._is_marked():
-            return True
         if key not in self._known:
             self._known[key] = self._has_all(descriptor.group_id, seq, now)
         return self._known[key]
