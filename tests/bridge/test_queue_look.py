@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +29,10 @@ from trigmon.bridge.copy_threads import copy_of
 from trigmon.bridge.intake import RemoteIntake
 from trigmon.bridge.queue_look import QueueLook, own_readers, pids_tell
 from trigmon.bridge.seen_queue import OpenHandle
+from trigmon.monitor.remote_looks import Look
 from trigmon.mq.calls import Alter, Delete, SetAuthority
+from trigmon.mq.enums import ApplType
+from trigmon.mq.run import RunState
 from trigmon.setting_sections import BridgeSettings
 
 pytestmark = NEEDS_IBMMQ
@@ -94,6 +99,30 @@ def test_handles_are_counted_that_are_of_the_programs_processes(there, looks):
         assert looks.look(QUEUE).own_readers == -1
         assert looks.look(QUEUE, mine).own_readers == 1
         assert looks.look(QUEUE, nobodys).own_readers == 0
+
+
+def test_what_a_program_had_in_flight_that_ends_during_a_look_is_left(there, looks):
+    there.qm.put(QUEUE, b"one")
+    reader = there.qm.open(QUEUE, "input_shared")
+    assert reader.get(syncpoint=True)
+
+    def ends(pid):
+        there.qm.backout()
+        reader.close()
+        return False
+
+    seen = looks.look(QUEUE, ends)
+    assert (seen.depth, seen.readers, seen.own_readers) == (1, 0, 0)
+
+
+def test_a_handle_of_a_process_that_has_ended_is_the_programs_behind_its_end_alone():
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    process = SimpleNamespace(appl_type=ApplType.UNIX)
+    child = SimpleNamespace(pid=os.getpid(), run_id="R", trigger=process)
+    assert Look(child, {"state": RunState.EXITED}, 0.0).is_own(gone.pid)
+    assert not Look(child, None, 0.0).is_own(gone.pid)  # is it open? The program does not hold it
+    assert Look(child, None, 0.0).is_own(os.getpid())
 
 
 def handle(pid=1, for_input=True, channel=""):

@@ -63,10 +63,14 @@ class QueueLook:
         try:
             inquires = bool(options & codes.MQOO_INQUIRE)
             seen = self._inquired(queue, q_name) if inquires else self._asked(q_name)
+            if seen is not None and seen.readers and inquires and is_own is not None:
+                own_readers = self._own_readers(q_name, is_own)
+                # A program that has ended meanwhile had messages in flight, which came back after the first inquiry.
+                seen = replace(self._inquired(queue, q_name), own_readers=own_readers)
             if seen is not None and seen.depth and options & codes.MQOO_BROWSE:
                 seen = self._with_first(seen, queue, q_name)
-            if seen is not None and inquires:
-                seen = self._with_own(seen, q_name, is_own) if seen.readers else self._with_uncommitted(seen, q_name)
+            if seen is not None and not seen.readers and inquires:
+                seen = self._with_uncommitted(seen, q_name)
         finally:
             if queue is not None and self._connection.is_connected:
                 self._connection.call(f"MQCLOSE of {q_name}", queue.close)
@@ -113,17 +117,20 @@ class QueueLook:
         found = self._answer(lambda commands: commands.ask(PcfCommand.INQUIRE_Q, (Parameter.Q_NAME, q_name)))
         return _there(found[0]) if found else None
 
-    def _with_own(self, seen: QueueThere, q_name: str, is_own: Callable[[int], bool] | None) -> QueueThere:
-        """Adds how many readers are the program's. The queue is open here meanwhile: this process has a handle too."""
-        if is_own is None or time.monotonic() < self._asks_handles_from:
-            return seen
+    def _own_readers(self, q_name: str, is_own: Callable[[int], bool]) -> int:
+        """Returns how many readers are the program's, -1 where nobody can tell.
+
+        The queue is open here meanwhile: this process has a handle too.
+        """
+        if time.monotonic() < self._asks_handles_from:
+            return -1
         handles = self._answer(lambda commands: handles_of(commands, q_name))
         if handles is None:
-            return seen
+            return -1
         if not pids_tell(handles):
             self._asks_handles_from = time.monotonic() + SILENCE_S
-            return seen
-        return replace(seen, own_readers=own_readers(handles, is_own))
+            return -1
+        return own_readers(handles, is_own)
 
     def _with_uncommitted(self, seen: QueueThere, q_name: str) -> QueueThere:
         """Adds the uncommitted messages where no browse showed them.

@@ -67,15 +67,19 @@ class Look(msgspec.Struct, frozen=True, eq=False):
         child = self.child
         if not child.pid or child.trigger.appl_type == ApplType.SPARK:
             return None
-        return lambda pid: is_process_of(child, pid)
+        return lambda pid: is_process_of(child, pid, if_gone=self.end is not None)
 
 
-def is_process_of(child: Child, pid: int) -> bool:
-    """Returns whether this process is of a run's program: in its session, or by the run that its environment names."""
+def is_process_of(child: Child, pid: int, *, if_gone: bool = False) -> bool:
+    """Returns whether this process is of a run's program: in its session, or by the run that its environment names.
+
+    ``if_gone`` is the answer for a process that has ended: behind the end of a program it may have been the program's,
+    and what it had in flight has not come back while its handle is open.
+    """
     try:
         return pid == child.pid or os.getsid(pid) == child.pid or run_directory.run_of(pid) == child.run_id
-    except OSError:  # it has ended
-        return False
+    except OSError:
+        return if_gone
 
 
 class RemoteLooks:
