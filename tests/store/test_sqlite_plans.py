@@ -4,10 +4,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from apsw.ext import query_info
 
 import trigmon.store.sqlite
 from trigmon.store.sql import statements
 from trigmon.store.sqlite.checksums import SUMMED, register
+from trigmon.store.sqlite.connection import connect, create_schema
 
 SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS", "DROPPED"}
@@ -25,6 +27,7 @@ STATEMENTS = {
 
 def plan_of(statement: str) -> list[str]:
     db = apsw.Connection(":memory:")
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     register(db)
     db.execute(SCHEMA)
     explain = f"EXPLAIN QUERY PLAN {SUMMED.get(statement, statement)}"
@@ -74,3 +77,19 @@ def test_a_look_up_of_messages_uses_all_it_knows(name, index):
 def test_expired_messages_are_counted_in_their_index_alone():
     index = "COVERING INDEX message_expiring (queue=? AND expires_ms>? AND expires_ms<?)"
     assert plan_of(STATEMENTS["EXPIRED"]) == [f"SEARCH message USING {index}"]
+
+
+def test_no_look_up_is_planned_anew_for_other_values(tmp_path):
+    planned, again = [], set()
+    db = connect(tmp_path / "qm.db")
+    create_schema(db)
+    db.authorizer = lambda *what: planned.append(what) or apsw.SQLITE_OK  # asked whenever SQLite plans
+    for name, statement in STATEMENTS.items():
+        text = SUMMED.get(statement, statement)
+        if text.lstrip().startswith("SELECT"):
+            values = query_info(db, text).bindings_count
+            db.execute(text, (0,) * values).fetchall()
+            planned.clear()
+            db.execute(text, (1,) * values).fetchall()
+            again |= {name} if planned else set()
+    assert not again

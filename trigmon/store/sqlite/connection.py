@@ -100,6 +100,8 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
         connection = apsw.Connection(str(path), vfs=vfs, statementcachesize=200)
         # The log is evidence if this database is refused.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        # Else each execution of a look-up by a partial index is planned anew for its values.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.set_busy_timeout(0)
         for name, value, wanted in PRAGMAS:
             # fetchall: a pragma that returns rows takes effect only when all are read
