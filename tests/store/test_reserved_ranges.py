@@ -120,6 +120,13 @@ class TestWithoutMarks:
         reserve(world)
         assert (marked(world), all_ranges(world)) == (20, [])
 
+    def test_messages_of_units_of_work_of_one_make_one_range(self, world, q):
+        for unit in range(1, 21):
+            world.put(q, unit=unit)
+            world.did(Commit(unit=unit))
+        reserve(world)
+        assert (marked(world), len(all_ranges(world))) == (0, 1)
+
     def test_so_are_those_of_a_reservation_behind_so_many_ranges_or_messages(self, world, q, monkeypatch):
         monkeypatch.setattr(ReservedRanges, "most", 1)
         fill(world, 4)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
+BLOCK: Final = 1024
+"""So many numbers at a time are set apart for units of work and handles."""
+
+
+class Place(NamedTuple):
+    """The next number of a message, and the numbers from ``other`` to before ``end`` for all else."""
+
+    message: int
+    other: int = 0
+    end: int = 0
+
 
 class Counter:
-    """One counter for all three: numbers are never used again, so none can be mistaken for another."""
+    """One counter for all three: numbers are never used again, so none can be mistaken for another.
+
+    Those of messages are consecutive over many units of work, so that a reservation of them is a few ranges.
+    """
 
     def __init__(self, q_mgr_name: str, first: int) -> None:
         self._prefix = b"AMQ " + q_mgr_name.encode()[:12].ljust(12)
-        self._next = first
+        self.go_back(Place(first))
 
     @property
-    def next(self) -> int:
-        """The number that is given next."""
-        return self._next
+    def place(self) -> Place:
+        """What is given next."""
+        return Place(self._next, self._other, self._end)
 
-    def go_back(self, number: int) -> None:
-        """Takes back the numbers from this one on: no client has seen them."""
-        self._next = number
+    def go_back(self, to: Place) -> None:
+        """Takes back the numbers from this place on: no client has seen them."""
+        self._next, self._other, self._end = to
 
     def message(self) -> int:
         """Returns an arrival number, above all before it."""
@@ -26,12 +42,17 @@ class Counter:
         return number
 
     def unit(self) -> int:
-        """Returns a number for a unit of work."""
-        return self.message()
+        """Returns a number for a unit of work, above all before it."""
+        if self._other == self._end:
+            self._other, self._end = self._next, self._next + BLOCK
+            self._next = self._end
+        number = self._other
+        self._other = number + 1
+        return number
 
     def handle(self) -> int:
         """Returns a number for an open object."""
-        return self.message()
+        return self.unit()
 
     def msg_id(self, number: int) -> bytes:
         """Returns 24 bytes: ``AMQ``, twelve bytes of the queue manager's name, the number."""

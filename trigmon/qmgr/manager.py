@@ -204,7 +204,7 @@ class QueueManager:
         self._store.mark()
         self._noted.clear()
         self._goes_on = False
-        before = self._ids.next, self._room
+        before = self._ids.place, self._room
         try:
             reply = self.perform(call, session, now).reply
             if self._is_in_group:
