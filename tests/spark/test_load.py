@@ -30,7 +30,7 @@ class TestOptions:
         plan = parsed(["--queue", "A/B"])
         assert (plan.queue, plan.to, plan.form, plan.columns) == ("A/B", "parquet", "raw", tuple(COLUMNS))
         assert plan.path == Path("/users/ours/queues/A&B")
-        assert (plan.batch, plan.wait_interval_ms, plan.groups) == (10_000, 1000, False)
+        assert (plan.batch, plan.wait_interval_ms, plan.groups) == (50_000, 1000, False)
 
     @pytest.mark.parametrize("queue", ["..", ".", "../../ETC", "/ETC/PASSWD", ".SSH"])
     def test_no_queues_name_leads_out_of_its_directory(self, monkeypatch, queue):

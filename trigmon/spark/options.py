@@ -14,7 +14,7 @@ from trigmon.client.connection import Connection
 from trigmon.mq.names import is_object_name
 from trigmon.spark.arrow_rows import FAILFAST, MODES, Malformed
 
-MAX_ROWS = 10_000
+MAX_ROWS = 50_000
 """Messages in a batch of a stream or a drain, by default."""
 MAX_BYTES = 1 << 30
 TASK_ADDRESS = "TRIGMON_TASK_ADDRESS"
