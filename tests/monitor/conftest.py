@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 
 import pytest
 
 from tests.daemons import define
+from tests.monitor.monitored_machine import MonitoredMachine
 from tests.waiting import until
 from trigmon.monitor import monitor
 from trigmon.monitor.child_process import Limits
@@ -87,13 +86,6 @@ class Stage:
             end()
 
 
-def kill(pid):
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
 _numbers = iter(range(1, 10_000))
 
 
@@ -113,3 +105,11 @@ def dead_letters(qm):
         list(opened.drain())
         yield opened
     qm.call(Alter(object_type="QMGR", name="QM1", attributes={"dead_letter_q_name": ""}))
+
+
+@pytest.fixture
+def machine(daemon, tmp_path):
+    """Yields a queue manager without a monitor; what the test has started ends with it."""
+    made = MonitoredMachine(daemon(), tmp_path)
+    yield made
+    made.end()
