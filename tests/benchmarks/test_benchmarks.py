@@ -17,6 +17,7 @@ from tests.benchmarks.servers import Beanstalkd
 from trigmon.mqi import library
 
 
+@pytest.mark.slow
 def test_every_benchmark_runs_and_prints_its_ratios():
     argv = [sys.executable, "-m", "tests.benchmarks", "--quick"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)

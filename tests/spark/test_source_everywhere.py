@@ -17,7 +17,7 @@ from tests.waiting import until
 pytestmark = [pytest.mark.spark]
 
 
-@pytest.fixture(params=["classic", "connect"])
+@pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.slow)])
 def remote(request, tmp_path):
     if request.param == "classic":
         yield ()

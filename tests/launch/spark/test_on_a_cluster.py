@@ -135,6 +135,7 @@ def test_a_driver_that_fails_leaves_the_last_lines_of_its_log_in_the_record(job,
     assert f"{run['driver_id']} ended: FAILED" in run["stderr_tail"]
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_has_its_driver_killed_on_the_cluster(job, cluster):
     job = job()
     job.wait_until_it_works()
@@ -173,6 +174,7 @@ def test_a_supervisor_killed_while_it_is_to_end_is_followed_by_one_that_kills_th
     assert driver_of(cluster, run)["state"] == "KILLED"
 
 
+@pytest.mark.slow
 def test_a_monitor_that_was_killed_finds_its_driver_again(job, cluster):
     job = job()
     job.wait_until_it_works()

@@ -71,18 +71,9 @@ def files_in(directory):
     return len(list((directory / "table").glob("b*/**/*.parquet")))
 
 
-@pytest.mark.parametrize(
-    ("kind", "moment"),
-    [
-        ("delta", "after the commit"),
-        *(
-            pytest.param(kind, moment, marks=pytest.mark.slow)
-            for kind in ("delta", "iceberg", "objects")
-            for moment in ("before the files", "before the commit", "after the commit")
-            if (kind, moment) != ("delta", "after the commit")
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before the files", "before the commit", "after the commit"])
+@pytest.mark.parametrize("kind", ["delta", "iceberg", "objects"])
 def test_a_killed_job_s_batch_comes_again_and_each_message_is_in_the_table_once(
     qm, q_name, started, tmp_path, kind, moment
 ):
