@@ -47,6 +47,7 @@ def pytest_addoption(parser):
         help="of everyday, full and slow; unsaid: everyday, for named files and folders everyday,full",
     )
     parser.addoption("--slice", metavar="K/N", help="of the chosen tests, every Nth from the Kth on")
+    parser.addoption("--files", metavar="K/N", help="of the files of the chosen tests, every Nth from the Kth on")
     parser.addoption("--minutes", type=float, help="begin no test after so many minutes: it is skipped and reported")
 
 
@@ -59,13 +60,20 @@ def pytest_collection_modifyitems(config, items):
     wanted = config.option.lane.split(",")
     kept = [item for item in items if found[item.nodeid] in wanted]
     if given := config.getoption("--slice"):
-        which, parts = map(int, given.split("/"))
-        kept = [item for number, item in enumerate(kept) if number % parts == which % parts]
+        kept = _slice(given, kept)
+    if given := config.getoption("--files"):
+        files = set(_slice(given, list(dict.fromkeys(item.path for item in kept))))
+        kept = [item for item in kept if item.path in files]
     if wanted == [lanes.EVERYDAY]:
         # With --dist worksteal one worker has the first half: what takes its time to start, so that it starts once.
         kept.sort(key=lambda item: not lanes.used_by(item))
     config.hook.pytest_deselected(items=list(set(items).difference(kept)))
     items[:] = kept
+
+
+def _slice(given, all_of_them):
+    which, parts = map(int, given.split("/"))
+    return all_of_them[which % parts :: parts]
 
 
 @pytest.hookimpl(trylast=True)  # behind the slowest tests

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from tests.server.test_monitor_child import is_alive
+from tests.processes import is_there
 from trigmon import demo
 from trigmon.demo import data, demo_page
 from trigmon.launch.spark.cold import java
@@ -118,7 +118,7 @@ def test_an_interrupted_demo_ends_everything_it_started_and_says_what(spark, sma
     assert playing.returncode == 1, output
     assert len(pids.read_text().splitlines()) == 3, "a second job was started"
     for pid in map(int, pids.read_text().split()):
-        assert not is_alive(pid)
+        assert not is_there(pid)
     assert [file.name for file in small_tmp.iterdir()] == ["pids"]
     said = output.splitlines()[-1]
     assert re.fullmatch(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 
+from tests.processes import is_there
 from tests.waiting import until
 from trigmon.monitor.output_cleanup import SLICE, Sweep
 from trigmon.mq.calls import CancelRun, Pause, RecordRun, Resume, RetryRun
@@ -14,14 +14,6 @@ from trigmon.mq.replies import Listing
 
 def pause(stage, what, name):
     stage.qm.call(Pause(what=what, name=name, reason="upkeep"))
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_what_is_put_on_a_paused_queue_is_held_in_order_and_started_when_it_is_resumed(stage):
@@ -98,7 +90,7 @@ def test_a_cancelled_run_ends_with_its_whole_process_group(stage):
     assert ended["why"].endswith(" UTC: wrong day; killed by SIGTERM")
     assert (ended["signal"], ended["exit_status"]) == (15, None)
     assert ended["cancelled_ms"] <= ended["end_ms"]
-    until(lambda: not is_alive(int(child.read_text())))
+    until(lambda: not is_there(int(child.read_text())))
 
 
 def test_a_run_that_ignores_being_asked_is_killed_after_the_grace_with_what_it_started(stage):
@@ -113,7 +105,7 @@ def test_a_run_that_ignores_being_asked_is_killed_after_the_grace_with_what_it_s
     (ended,) = stage.wait_for(q_name=q_name, state="cancelled")
     assert ended["signal"] == 9
     assert ended["end_ms"] - ended["cancelled_ms"] >= 500
-    until(lambda: not is_alive(int(child.read_text())))
+    until(lambda: not is_there(int(child.read_text())))
 
 
 def test_a_run_that_ends_well_within_its_grace_says_so_and_what_it_left_is_killed(stage):
@@ -128,7 +120,7 @@ def test_a_run_that_ends_well_within_its_grace_says_so_and_what_it_left_is_kille
     stage.qm.call(CancelRun(run_id=run["run_id"]))
     (ended,) = stage.wait_for(q_name=q_name, state="cancelled")
     assert (ended["exit_status"], ended["why"].split("; ")[1]) == (0, "ended with status 0")
-    until(lambda: not is_alive(int(child.read_text())))
+    until(lambda: not is_there(int(child.read_text())))
 
 
 def test_a_cancelled_run_is_no_failure_that_the_next_waits_for(stage):

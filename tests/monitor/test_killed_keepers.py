@@ -9,7 +9,7 @@ import pytest
 
 from tests.daemons import define
 from tests.monitor.monitored_machine import INITQ, kill
-from tests.server.test_monitor_child import is_alive
+from tests.processes import is_there
 from tests.waiting import until
 from trigmon.mq.calls import Alter
 
@@ -104,7 +104,7 @@ def test_what_a_program_leaves_behind_is_ended_also_where_its_keeper_was_killed(
     until(lambda: machine.events("program found running"))
     machine.gate.touch()
     machine.wait_for(state="unknown")
-    until(lambda: not is_alive(int(left.read_text())))
+    until(lambda: not is_there(int(left.read_text())))
 
 
 def test_a_time_limit_holds_for_a_program_whose_keeper_was_killed_and_that_ignores_sigterm(machine):
@@ -130,7 +130,7 @@ def test_a_program_that_outlived_monitor_and_keeper_is_found_by_the_next_and_end
     until(lambda: machine.events("program found running"))
     assert machine.runs()[0]["state"] == "started"
     assert machine.end_monitor() == 0
-    assert not is_alive(run["pid"])
+    assert not is_there(run["pid"])
     assert machine.runs()[0]["state"] == "unknown"
 
 
@@ -141,7 +141,7 @@ def test_a_program_that_ended_while_neither_monitor_nor_keeper_ran_is_unknown(ma
     machine.end_monitor(signal.SIGKILL)
     machine.kill_keeper()
     kill(run["pid"])
-    until(lambda: not is_alive(run["pid"]))
+    until(lambda: not is_there(run["pid"]))
     machine.start_monitor()
     (record,) = machine.wait_for(state="unknown")
     assert record["why"] == "its keeper was gone when it ended: how it ended is not known"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.daemons import define
 from tests.monitor.monitored_machine import INITQ, kill
-from tests.server.test_monitor_child import is_alive
+from tests.processes import is_there
 from tests.waiting import until
 from trigmon.monitor import monitor
 from trigmon.mq.calls import Alter, Display, Runs
@@ -104,7 +104,7 @@ def test_a_killed_daemons_monitor_ends_at_once_and_the_next_has_its_number_and_i
             q.get_many(2)
     child = one.wait_for_event("monitor started")["pid"]
     one.kill()
-    until(lambda: not is_alive(child))
+    until(lambda: not is_there(child))
     died = time.monotonic()
     one.start()
     gate.touch()

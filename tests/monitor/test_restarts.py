@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from tests.server.test_monitor_child import is_alive
+from tests.processes import is_there
 from tests.waiting import until
 from trigmon.mq.calls import Alter, CancelRun
 
@@ -33,7 +33,7 @@ def test_a_run_that_is_cancelled_while_its_monitor_is_away_is_ended_by_the_next(
     assert [one["state"] for one in machine.runs()] == ["started", "cancelled"]
     machine.start_monitor()
     machine.wait_for(2, state="cancelled")
-    until(lambda: not is_alive(run["pid"]))
+    until(lambda: not is_there(run["pid"]))
 
 
 def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(machine):
@@ -43,7 +43,7 @@ def test_the_end_of_a_program_is_on_record_though_no_monitor_ran(machine):
     (run,) = machine.wait_for(state="started")
     assert machine.end_monitor(signal.SIGKILL) == -signal.SIGKILL
     machine.gate.touch()
-    until(lambda: not is_alive(run["pid"]))
+    until(lambda: not is_there(run["pid"]))
     time.sleep(0.3)
     machine.start_monitor()
     (ended,) = machine.wait_for(state="exited")
@@ -73,7 +73,7 @@ def test_a_monitor_with_stop_runs_ends_its_programs_when_it_stops(machine):
     machine.put()
     (run,) = machine.wait_for(state="started")
     assert machine.end_monitor() == 0
-    assert not is_alive(run["pid"])
+    assert not is_there(run["pid"])
     (ended,) = machine.runs()
     assert (ended["state"], ended["signal"]) == ("exited", signal.SIGTERM)
     assert ended["why"] == "ended by its monitor's stop: killed by SIGTERM"
@@ -95,7 +95,7 @@ def test_a_time_limit_is_kept_though_no_monitor_runs(machine):
     machine.put()
     (run,) = machine.wait_for(state="started")
     machine.end_monitor()
-    until(lambda: not is_alive(run["pid"]))
+    until(lambda: not is_there(run["pid"]))
     machine.start_monitor()
     (run,) = machine.wait_for(state="exited")
     assert run["why"] == "ended by its time limit of 2 s: killed by SIGTERM"

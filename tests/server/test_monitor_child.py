@@ -7,16 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.daemons import define
+from tests.processes import is_there
 from tests.waiting import until
 from trigmon.mq.calls import Display, Runs
-
-
-def is_alive(pid):
-    """Whether a process runs (a zombie does not)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def monitors(one):
@@ -35,9 +28,9 @@ def with_monitor(daemon):
 
 def test_the_monitor_serves_beside_the_queue_manager_and_ends_with_it_in_order(with_monitor):
     pid = with_monitor.wait_for_event("monitor started")["pid"]
-    assert is_alive(pid)
+    assert is_there(pid)
     assert with_monitor.stop() == 0
-    assert not is_alive(pid)
+    assert not is_there(pid)
 
 
 def test_a_monitor_that_dies_is_started_again(with_monitor):
@@ -52,7 +45,7 @@ def test_a_monitor_that_dies_is_started_again(with_monitor):
 def test_a_killed_daemon_leaves_no_monitor_behind(with_monitor):
     pid = with_monitor.wait_for_event("monitor started")["pid"]
     with_monitor.kill()
-    until(lambda: not is_alive(pid))
+    until(lambda: not is_there(pid))
 
 
 def test_a_daemon_with_stop_runs_waits_for_its_monitor_to_end_the_programs(daemon):
@@ -67,7 +60,7 @@ def test_a_daemon_with_stop_runs_waits_for_its_monitor_to_end_the_programs(daemo
         (run,) = qm.call(Runs()).rows
         until(lambda: Path(f"/proc/{run['pid']}/task/{run['pid']}/children").read_text())  # so it is deaf by now
     assert one.stop() == 0
-    assert not is_alive(run["pid"])
+    assert not is_there(run["pid"])
     one.start()
     with one.connect() as qm:
         (run,) = qm.call(Runs()).rows

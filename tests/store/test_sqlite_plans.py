@@ -1,17 +1,13 @@
 """Every look-up of messages goes through an index in get order: its cost does not grow with the queue."""
 
-from pathlib import Path
-
 import apsw
 import pytest
 from apsw.ext import query_info
 
-import trigmon.store.sqlite
 from trigmon.store.sql import statements
-from trigmon.store.sqlite.checksums import SUMMED, register
+from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import connect, create_schema
 
-SCHEMA = (Path(trigmon.store.sqlite.__file__).parent / "schema.sql").read_text()
 FRAGMENTS = {"COLUMNS", "DROPPED"}
 # What is looked at whole, once at a start: definitions, and what a crash left.
 ONCE = {"OBJECTS", "QUEUES", "RECOVER_VOLATILE", "SET_DELETED_DROPPED"}
@@ -25,18 +21,21 @@ STATEMENTS = {
 }
 
 
-def plan_of(statement: str) -> list[str]:
-    db = apsw.Connection(":memory:")
-    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    register(db)
-    db.execute(SCHEMA)
+@pytest.fixture(scope="module")
+def db(tmp_path_factory):
+    one = connect(tmp_path_factory.mktemp("plans") / "qm.db")
+    create_schema(one)
+    return one
+
+
+def plan_of(db: apsw.Connection, statement: str) -> list[str]:
     explain = f"EXPLAIN QUERY PLAN {SUMMED.get(statement, statement)}"
     return [row[3] for row in db.execute(explain, (0,) * statement.count("?"))]
 
 
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
-def test_a_statement_neither_scans_nor_sorts(name):
-    plan = " | ".join(plan_of(STATEMENTS[name]))
+def test_a_statement_neither_scans_nor_sorts(db, name):
+    plan = " | ".join(plan_of(db, STATEMENTS[name]))
     assert "TEMP B-TREE" not in plan
     assert ("SCAN" in plan) == (name in ONCE)
 
@@ -70,13 +69,13 @@ def test_a_statement_neither_scans_nor_sorts(name):
         ("FIND_OWN", "message_put_by (put_by=? AND queue=? AND taken_by=?)"),
     ],
 )
-def test_a_look_up_of_messages_uses_all_it_knows(name, index):
-    assert plan_of(STATEMENTS[name]) == [f"SEARCH message USING INDEX {index}"]
+def test_a_look_up_of_messages_uses_all_it_knows(db, name, index):
+    assert plan_of(db, STATEMENTS[name]) == [f"SEARCH message USING INDEX {index}"]
 
 
-def test_expired_messages_are_counted_in_their_index_alone():
+def test_expired_messages_are_counted_in_their_index_alone(db):
     index = "COVERING INDEX message_expiring (queue=? AND expires_ms>? AND expires_ms<?)"
-    assert plan_of(STATEMENTS["EXPIRED"]) == [f"SEARCH message USING {index}"]
+    assert plan_of(db, STATEMENTS["EXPIRED"]) == [f"SEARCH message USING {index}"]
 
 
 def test_no_look_up_is_planned_anew_for_other_values(tmp_path):

@@ -18,7 +18,7 @@ import pytest
 
 from tests.console.metrics.exported import Exported, Scrape, free_port
 from tests.daemons import Daemon, define
-from tests.server.test_monitor_child import is_alive
+from tests.processes import is_there
 from tests.waiting import until
 from trigmon.console.metrics.exporter import FRESH_S, MOST_AT_ONCE, SLOW_CLIENT_S, ExporterOptions, Reader
 from trigmon.mq.calls import Pause
@@ -40,7 +40,7 @@ def test_it_serves_beside_the_queue_manager_and_ends_with_it_in_order(exported):
     assert exported.scrape().value("ibmmq_qmgr_status", qmgr="QM1") == 2
     pid = exporter_of(exported)
     assert exported.daemon.stop() == 0
-    assert not is_alive(pid)
+    assert not is_there(pid)
     assert exported.page("healthz")[0] == 0
 
 
@@ -50,7 +50,7 @@ def test_one_that_dies_is_started_again_and_a_killed_daemon_leaves_none_behind(e
     until(lambda: exported.page("healthz")[0] == 200)
     pid = exported.daemon.events("metrics exporter started")[-1]["pid"]
     exported.daemon.kill()
-    until(lambda: not is_alive(pid))
+    until(lambda: not is_there(pid))
 
 
 def test_a_queue_manager_that_nobody_asks_to_serve_metrics_has_no_exporter(daemon):
