@@ -19,6 +19,7 @@ from trigmon.server.memory_budget import CallQueue
 from trigmon.store.sql import row_writes, statements
 from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.durable_turns import DurableTurns
+from trigmon.store.sqlite.kept_gets import KeptGets
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.turn_log import TurnLog, VfsJournalFile
 
@@ -54,6 +55,11 @@ def _empty_before_the_sync(patches: Patches) -> None:
         self.journal.clear()
 
     patches.setattr(DurableTurns, "end_replay", end_replay)
+
+
+def _no_gets_with_a_commit(patches: Patches) -> None:
+    """The database is committed, and the journal used again, without what gets have changed."""
+    patches.setattr(KeptGets, "write_all", lambda self: None)
 
 
 def _answer_before_commit(patches: Patches) -> None:
@@ -179,6 +185,7 @@ MUTANTS = (
     Mutant("synchronous OFF", _synchronous_off, "power cuts", "unreadable"),
     Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
     Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "more power cuts", ""),
+    Mutant("gets are not in rows with a commit", _no_gets_with_a_commit, "power cuts", "double"),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),
     Mutant("told before commit", _tell_before_commit, "power cuts", "told"),

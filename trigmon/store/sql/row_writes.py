@@ -242,16 +242,11 @@ def _end_unit(store: RowStore, change: c.EndUnit) -> None:
         store.messages.end_unit(unit, unit.unit_id, is_commit=is_commit, left=left)
         if left:
             store.leftovers.leave(unit, unit.unit_id, left, store.numbers)
-    _record(store, unit.client_id, unit.number, change.outcome, change.now)
+    store.record_outcome(unit.client_id, unit.number, change.outcome, change.now)
 
 
 def _skip_unit(store: RowStore, change: c.SkipUnit) -> None:
-    _record(store, change.client_id, change.number, change.outcome, change.now)
-
-
-def _record(store: RowStore, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
-    store.execute(sql.RECORD_OUTCOME, (client_id, number, int(outcome), now))
-    store.execute(sql.FORGET_OUTCOMES, (client_id, number - 1))
+    store.record_outcome(change.client_id, change.number, change.outcome, change.now)
 
 
 def _set_definition(store: RowStore, change: c.SetDefinition) -> None:

@@ -254,6 +254,11 @@ class RowStore(BaseStore):
         if self.leftovers.available:
             self.leftovers.rewrite(self.numbers[message.q_name], message.number)
 
+    def record_outcome(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
+        """Records how a client's unit of work ended, and forgets the outcomes before the one before it."""
+        self.execute(sql.RECORD_OUTCOME, (client_id, number, int(outcome), now))
+        self.execute(sql.FORGET_OUTCOMES, (client_id, number - 1))
+
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes the rows of these messages."""
         self.many(sql.REMOVE_MESSAGE, ((number,) for number in numbers))

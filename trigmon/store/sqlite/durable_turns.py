@@ -37,8 +37,8 @@ class DurableTurns:
     ``run`` runs a statement, ``add_rows`` writes rows of committed messages; both raise StoreBroken. ``last`` is the
     file last_turn. ``lasts``: how long the turn's most durable change must last. ``is_short``: the disk is nearly full.
     ``has_written``: the turn has written rows of its own. ``in_call``: the call can be undone. ``young``: the messages
-    without rows. A commit needs the rows of all, since the journal is replayed from there. ``archive``: where the
-    turns of the journal are kept, if anywhere.
+    without rows. ``due``: each writes what is in memory and in the journal alone; a commit needs all of it, since the
+    journal is replayed from there. ``archive``: where the turns of the journal are kept, if anywhere.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class DurableTurns:
     ) -> None:
         self._run = run
         self.young = YoungMessages(add_rows, self.note)
+        self.due: list[Callable[[], None]] = [self.young.write_all]
         self.journal = journal
         self.log = log
         self._last = last
@@ -159,8 +160,13 @@ class DurableTurns:
         if not self.journal.write(is_synced=False):
             self.settle()
             return
-        self.young.write_all()
+        self.write_due()
         self._end_transaction(self.journal.number)
+
+    def write_due(self) -> None:
+        """Writes what has no rows, or other ones, until now."""
+        for write in self.due:
+            write()
 
     def _end_transaction(self, number: int) -> None:
         """Commits, without a sync, as of the turn of this number."""
@@ -176,7 +182,7 @@ class DurableTurns:
         self.end_call()
         if self.archive is not None and not self.is_short:
             self.journal.write(is_synced=True)
-        self.young.write_all()
+        self.write_due()
         if self.journal.entries or self.journal.number != self._committed:
             self.begin()  # also turns that touched no row have their number in the database
         if self.is_open:
@@ -221,6 +227,7 @@ class DurableTurns:
         Also where nothing was replayed: a killed process leaves a database that has all turns and was not synced.
         """
         self._committed = number
+        self.write_due()
         if self.is_open:
             self._end_transaction(number)
         if self.archive is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import apsw
@@ -46,6 +47,9 @@ class PutStore(Protocol):
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         """Runs the same write with each of the values."""
 
+    def remove_rows(self, numbers: Sequence[int]) -> None:
+        """Removes the rows of these messages."""
+
 
 def apply_alike(store: PutStore, puts: list[c.AddMessage], can_be_undone: bool) -> None:
     """Writes puts that are alike, many at a time where none of them needs a row now."""
@@ -82,7 +86,7 @@ def add_puts(store: PutStore, puts: Sequence[c.AddMessage], unit_id: int) -> Non
 def add_rows(store: PutStore, puts: Sequence[c.AddMessage], unit_id: int) -> None:
     """Writes the rows of puts: of a unit of work, or (0) of committed messages. Raises StoreBroken."""
     store.turns.begin()
-    try:
+    with only_in_journal(store):
         plain, items = _by_kind(puts)
         store.many(sql.ADD_MESSAGE, [row_of(put, store.numbers[put.q_name], put.number, unit_id) for put in plain])
         if unit_id:
@@ -90,10 +94,17 @@ def add_rows(store: PutStore, puts: Sequence[c.AddMessage], unit_id: int) -> Non
                 store.messages.add(put, store.numbers[put.q_name], put.number, unit_id)
         elif items:
             store.messages.add_items(items, store.numbers, store.many)
+
+
+@contextmanager
+def only_in_journal(store: PutStore) -> Iterator[None]:
+    """Ends the store where a write fails of what is nowhere but in the journal. Raises StoreBroken."""
+    try:
+        yield
     except apsw.Error as error:
         if isinstance(error, DAMAGE):
             store.last_turn.set_damaged(True)  # the next start checks everything
-        # These messages are nowhere but in the journal. With its cause it would be taken for damage that can be mended.
+        # With its cause it would be taken for damage that can be mended.
         raise StoreBroken(f"{type(error).__name__}: {error}") from None
 
 

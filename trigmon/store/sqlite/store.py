@@ -20,6 +20,7 @@ import apsw
 
 from trigmon.journal.entries import RecoverStore, SetMeta
 from trigmon.journal.journal import Journal
+from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.alike_puts import WithAlikePuts
@@ -38,9 +39,12 @@ from trigmon.store.sqlite.checksums import SUMMED
 from trigmon.store.sqlite.connection import guarded, lock_directory, mark_lock
 from trigmon.store.sqlite.durable_turns import DurableTurns
 from trigmon.store.sqlite.first_rows import first_rows
+from trigmon.store.sqlite.got_rows import GotRows
 from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.journal_archive import JournalArchive
+from trigmon.store.sqlite.kept_gets import KeptGets
+from trigmon.store.sqlite.kept_outcomes import KeptOutcomes
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
 from trigmon.store.sqlite.restoration import finish_restore
 from trigmon.store.sqlite.salvage import DAMAGE, WRONG_VALUES, is_damage
@@ -92,6 +96,9 @@ class SqliteStore(RowStore):
             self.copy: HeldFile = HeldFile(self._path, vfs, self._log, self.turns.hold)
             super().__init__(self._execute_sql, str(directory), self._first_rows)
             self.unit_puts = UnitPuts(partial(put_rows.add_puts, self), self.keep_ids_behind, self.turns.note)
+            self.gets = KeptGets(GotRows(self), self.turns.note)
+            self.outcomes = KeptOutcomes(self._run_sql, self.turns.note)
+            self.turns.due += [self.gets.write_all, self.outcomes.write_all]
             open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
             _close_files(self)
@@ -214,6 +221,7 @@ class SqliteStore(RowStore):
 
     def _open_rows(self, statement: str, values: tuple[object, ...]) -> apsw.Cursor:
         self.turns.young.write_all()
+        self.gets.write_all()
         return self._db.cursor().execute(SUMMED.get(statement, statement), values)
 
     def _first_rows(self, number: int, after: Cursor | None) -> tuple[list[Row], bool]:
@@ -334,13 +342,29 @@ class SqliteStore(RowStore):
             due = self.unit_puts.to_write(change, self.leftovers.at_once)
         if due is None:
             return
-        if not self.turns.young.takes(due):
+        rest = self.gets.to_write(due, may_keep=not self.leftovers.available)
+        if rest is None:
+            pass  # the journal has it
+        elif not self.turns.young.takes(rest):
             self.turns.begin()
             self.turns.has_written = True
-            WRITE[type(due)](self, due)
-        elif type(due) is c.AddMessage:
-            self.keep_ids_behind(due.number)
+            WRITE[type(rest)](self, rest)
+        elif type(rest) is c.AddMessage:
+            self.keep_ids_behind(rest.number)
         self.turns.add(due)
+
+    def record_outcome(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
+        """See :class:`RowStore`. It is written with the next commit of the database."""
+        self.outcomes.add(client_id, number, outcome, now)
+
+    def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
+        self.outcomes.write_all()
+        return super()._recorded(client_id)
+
+    def forget_outcomes(self, before_ms: int) -> None:
+        """See the port."""
+        self.outcomes.write_all()
+        super().forget_outcomes(before_ms)
 
     def keep_ids_behind(self, number: int) -> None:
         """See :class:`RowStore`. The journal has the block, since a put of a unit of work is not in it yet."""

@@ -63,5 +63,7 @@ def _replay(store: SqliteStore, opened: Opened) -> None:
 def roll_back(store: SqliteStore) -> None:
     """Undoes the transaction of a store that is starting or being repaired."""
     store.turns.forget()
+    store.gets.forget()
+    store.outcomes.forget()
     if store._db.in_transaction:
         store._db.execute("ROLLBACK")

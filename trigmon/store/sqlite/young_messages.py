@@ -1,8 +1,8 @@
 """Committed messages without rows: they lie in memory and in the journal, and a queue that keeps up never needs more.
 
-A message that is got outside syncpoint while it is young is never written to the database. All others are written many
-at a time: the oldest when there are too many, and all before any look at rows, before a change that concerns rows they
-may be among, and with each commit of the database, since the journal up to there is not replayed.
+A message that is got while it is young is never written to the database if its get becomes final in time. All others
+are written many at a time: the oldest when there are too many, and all before any look at rows, before a change that
+concerns rows they may be among, and with each commit of the database, since the journal up to there is not replayed.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ class YoungMessages:
 
     def __len__(self) -> int:
         return len(self._puts)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._puts
 
     def takes(self, change: c.AnyChange) -> bool:
         """Returns whether the change is done without rows; if not, the rows that it needs are written."""
@@ -81,6 +84,23 @@ class YoungMessages:
         if puts:
             self._write(puts)
         return not self._puts
+
+    def write_these(self, numbers: Sequence[int]) -> None:
+        """Writes the rows of those among these numbers."""
+        puts = tuple(self._puts[number] for number in numbers if number in self._puts)
+        if puts:
+            self._drop(puts)
+            self._write(puts)
+
+    def remove(self, numbers: Sequence[int]) -> list[int]:
+        """Removes those among these numbers; returns the others, which have rows."""
+        puts = tuple(self._puts[number] for number in numbers if number in self._puts)
+        if not puts:
+            return list(numbers)
+        self._drop(puts)
+        self._note(partial(self._bring_back, puts))
+        gone = {put.number for put in puts}
+        return [number for number in numbers if number not in gone]
 
     def write_all(self) -> None:
         """Writes the rows of all."""
