@@ -35,6 +35,14 @@ class Judged:
         """Whether it need not be there: it was volatile when a crash came. What has expired was reported."""
         return put.is_volatile and self.history.crashed_since(put.place)
 
+    def unheard(self) -> Counter[str]:
+        """Returns how many messages of each queue may have been got by those who did not hear of it."""
+        unheard: Counter[str] = Counter()
+        for work in self.history.works.values():
+            if work.unheard and (work.is_alone or work.outcome == UNKNOWN):
+                unheard[work.unheard[0]] += work.unheard[1]
+        return unheard
+
 
 def problems(events: list[Event], left: Left) -> list[str]:
     """Everything that is wrong with a history at whose end ``left`` was found."""
@@ -65,10 +73,8 @@ def _lost(judged: Judged) -> Iterator[str]:
     for body, put in judged.history.puts.items():
         if put.work.outcome == COMMITTED and not judged.there[body] and not judged.may_vanish(put):
             missing[put.queue].append(body)
-    unheard: Counter[str] = Counter()
+    unheard = judged.unheard()
     for work in judged.history.works.values():
-        if work.unheard and (work.is_alone or work.outcome == UNKNOWN):
-            unheard[work.unheard[0]] += work.unheard[1]
         if work.outcome == UNKNOWN:
             unheard.update(take.queue for take in work.takes)
     for queue, bodies in missing.items():
@@ -104,11 +110,18 @@ def _aborted_read(judged: Judged) -> Iterator[str]:
 
 
 def _torn(judged: Judged) -> Iterator[str]:
-    """Of a work whose outcome nobody knows, all happened or nothing. Where it is known, the other rules say more."""
+    """Of a work whose outcome nobody knows, all happened or nothing. Where it is known, the other rules say more.
+
+    But what it put may have been got by somebody whose answer was lost with its own.
+    """
+    unheard = judged.unheard()
     for work in judged.history.works.values():
         if work.outcome != UNKNOWN:
             continue
-        happened = {bool(judged.there[body]) for body, put in work.puts.items() if not judged.may_vanish(put)}
+        puts = [(body, put) for body, put in work.puts.items() if not judged.may_vanish(put)]
+        gone = Counter(put.queue for body, put in puts if not judged.there[body])
+        happened = {True} if any(judged.there[body] for body, _ in puts) else set()
+        happened |= {False} if any(count > unheard[queue] for queue, count in gone.items()) else set()
         for take in work.takes:
             put = judged.history.puts.get(take.body)
             if put is not None and take.body not in work.puts and not judged.may_vanish(put):
