@@ -242,11 +242,11 @@ def _end_unit(store: RowStore, change: c.EndUnit) -> None:
         store.messages.end_unit(unit, unit.unit_id, is_commit=is_commit, left=left)
         if left:
             store.leftovers.leave(unit, unit.unit_id, left, store.numbers)
-    store.record_outcome(unit.client_id, unit.number, change.outcome, change.now)
+    store.outcomes.add(unit.client_id, unit.number, change.outcome, change.now)
 
 
 def _skip_unit(store: RowStore, change: c.SkipUnit) -> None:
-    store.record_outcome(change.client_id, change.number, change.outcome, change.now)
+    store.outcomes.add(change.client_id, change.number, change.outcome, change.now)
 
 
 def _set_definition(store: RowStore, change: c.SetDefinition) -> None:

@@ -26,6 +26,7 @@ from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.available_rows import open_available, open_unread
 from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sql.outcomes import Outcomes
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead
 from trigmon.store.sql.reserved_ranges import ReservedRanges
@@ -71,6 +72,7 @@ class RowStore(BaseStore):
         self._block_end = 0
         self.leftovers = Leftovers(self._run_sql, self.rows)
         self.ranges = ReservedRanges(self._run_sql, self.rows)
+        self.outcomes = Outcomes(execute, self.rows)
         self.ahead = Ahead()
         self._heads = QueueHeads(self.ahead, read_rows)
         self._looked_to = ""
@@ -230,7 +232,7 @@ class RowStore(BaseStore):
         return _reservation(rows[0][0]) if rows else None
 
     def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
-        return {number: UnitOutcome(outcome) for number, outcome in self.rows(sql.OUTCOMES, (client_id,))}
+        return self.outcomes.of(client_id)
 
     def _run(self, run_id: str) -> Run | None:
         return self.ledger.run(run_id)
@@ -253,11 +255,6 @@ class RowStore(BaseStore):
         """Rewrites a message whose unit of work has ended, if that is left to do, before another write of it."""
         if self.leftovers.available:
             self.leftovers.rewrite(self.numbers[message.q_name], message.number)
-
-    def record_outcome(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
-        """Records how a client's unit of work ended, and forgets the outcomes before the one before it."""
-        self.execute(sql.RECORD_OUTCOME, (client_id, number, int(outcome), now))
-        self.execute(sql.FORGET_OUTCOMES, (client_id, number - 1))
 
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes the rows of these messages."""
@@ -285,6 +282,7 @@ class RowStore(BaseStore):
 
     def forget_outcomes(self, before_ms: int) -> None:
         """See the port. A connected client keeps its outcomes, however old."""
+        self.outcomes.write_all()
         clients = self.rows(sql.CLIENTS_WITH_OUTCOMES, (self._looked_to, SLICE))
         self._looked_to = clients[-1][0] if len(clients) == SLICE else ""
         there = {connection.client_id for connection in self.standing.connections.values()}

@@ -4,38 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from trigmon.mq.enums import UnitOutcome
-from trigmon.store.sql import statements as sql
+from trigmon.store.sql.outcomes import Outcomes
 
 _Kept = tuple[tuple[int, UnitOutcome, int], ...]
 
 
-class KeptOutcomes:
-    """The outcomes of each client, in order. ``run`` runs a statement, ``note`` notes an undo.
+class KeptOutcomes(Outcomes):
+    """The outcomes of each client, in order. ``execute`` and ``rows`` as of the base, ``note`` notes an undo.
 
     The journal has the ends of the units, so they are written before the database is committed, or anybody looks.
     """
 
-    def __init__(self, run: Callable[..., None], note: Callable[[Callable[[], object]], None]) -> None:
-        self._run = run
+    def __init__(
+        self,
+        execute: Callable[..., object],
+        rows: Callable[..., list[Any]],
+        note: Callable[[Callable[[], object]], None],
+    ) -> None:
+        super().__init__(execute, rows)
         self._note = note
         self._kept: dict[str, _Kept] = {}
 
     def add(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
-        """Adds the outcome of a client's unit of work, and forgets those before the one before it."""
+        """See the base; its rows are written later."""
         before = self._kept.get(client_id, ())
         self._kept[client_id] = (*(each for each in before if each[0] >= number - 1), (number, outcome, now))
         self._note(partial(self._bring_back, client_id, before))
 
+    def of(self, client_id: str) -> dict[int, UnitOutcome]:
+        """See the base."""
+        self.write_all()
+        return super().of(client_id)
+
     def write_all(self) -> None:
-        """Writes the rows of all."""
+        """Writes the rows of all. The end of a unit has begun the transaction that they belong to."""
         if not self._kept:
             return
         for client_id, outcomes in self._kept.items():
-            for number, outcome, now in outcomes:
-                self._run(sql.RECORD_OUTCOME, (client_id, number, int(outcome), now))
-                self._run(sql.FORGET_OUTCOMES, (client_id, number - 1))
+            for each in outcomes:
+                super().add(client_id, *each)
         self._note(partial(setattr, self, "_kept", self._kept))
         self.forget()
 

@@ -20,7 +20,6 @@ import apsw
 
 from trigmon.journal.entries import RecoverStore, SetMeta
 from trigmon.journal.journal import Journal
-from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.alike_puts import WithAlikePuts
@@ -68,6 +67,7 @@ class SqliteStore(RowStore):
 
     error = apsw.Error
     reserves_ranges = True
+    outcomes: KeptOutcomes
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class SqliteStore(RowStore):
             super().__init__(self._execute_sql, str(directory), self._first_rows)
             self.unit_puts = UnitPuts(partial(put_rows.add_puts, self), self.keep_ids_behind, self.turns.note)
             self.gets = KeptGets(GotRows(self), self.turns.note)
-            self.outcomes = KeptOutcomes(self._run_sql, self.turns.note)
+            self.outcomes = KeptOutcomes(self._run_sql, self.rows, self.turns.note)
             self.turns.due += [self.gets.write_all, self.outcomes.write_all]
             open_and_replay(self, directory, accept_loss=accept_loss)
         except BaseException:
@@ -352,19 +352,6 @@ class SqliteStore(RowStore):
         elif type(rest) is c.AddMessage:
             self.keep_ids_behind(rest.number)
         self.turns.add(due)
-
-    def record_outcome(self, client_id: str, number: int, outcome: UnitOutcome, now: int) -> None:
-        """See :class:`RowStore`. It is written with the next commit of the database."""
-        self.outcomes.add(client_id, number, outcome, now)
-
-    def _recorded(self, client_id: str) -> dict[int, UnitOutcome]:
-        self.outcomes.write_all()
-        return super()._recorded(client_id)
-
-    def forget_outcomes(self, before_ms: int) -> None:
-        """See the port."""
-        self.outcomes.write_all()
-        super().forget_outcomes(before_ms)
 
     def keep_ids_behind(self, number: int) -> None:
         """See :class:`RowStore`. The journal has the block, since a put of a unit of work is not in it yet."""
