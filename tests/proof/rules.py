@@ -120,8 +120,11 @@ def _torn(judged: Judged) -> Iterator[str]:
             continue
         puts = [(body, put) for body, put in work.puts.items() if not judged.may_vanish(put)]
         gone = Counter(put.queue for body, put in puts if not judged.there[body])
-        happened = {True} if any(judged.there[body] for body, _ in puts) else set()
-        happened |= {False} if any(count > unheard[queue] for queue, count in gone.items()) else set()
+        happened = set()
+        if any(judged.there[body] for body, _ in puts):
+            happened.add(True)
+        if any(count > unheard[queue] for queue, count in gone.items()):
+            happened.add(False)
         for take in work.takes:
             put = judged.history.puts.get(take.body)
             if put is not None and take.body not in work.puts and not judged.may_vanish(put):

@@ -1,6 +1,8 @@
-"""What the tests of messages do with a world: all messages of a queue, and how many there are."""
+"""What the tests of messages see of a world: all messages of a queue, how many there are, and what SQLite is asked."""
 
 from __future__ import annotations
+
+import apsw
 
 from trigmon.mq.calls import (
     Display,
@@ -29,3 +31,10 @@ def names(world, q_name):
 
 def depth(world, q_name):
     return world.did(Display(object_type="QLOCAL", name=q_name)).rows[0]["current_q_depth"]
+
+
+def statements(world):
+    """Returns a list that gets the statements of SQLite from now on."""
+    seen = []
+    world.store._db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: seen.append(event["sql"]))
+    return seen

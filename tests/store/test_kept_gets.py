@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.store.reading import statements
 from tests.worlds import World
 from trigmon.mq.calls import Backout, Commit, Get, Outcome, Reserve
 from trigmon.mq.enums import GetOption, MatchOption, OpenOption, UnitOutcome
@@ -42,13 +43,6 @@ def get_all(world, as_="getter"):
 
 def marked(world):
     return world.store.rows(MARKED)[0][0]
-
-
-def statements(world):
-    """Returns a list that gets the statements from now on."""
-    seen = []
-    world.store._db.trace_v2(1, lambda event: seen.append(event["sql"]))  # SQLITE_TRACE_STMT
-    return seen
 
 
 def test_rows_are_removed_many_at_a_time_and_nothing_was_marked(world):

@@ -1,8 +1,8 @@
 """What deciding a put asks of the store on disk is kept warm: no statement is run, whatever lies on the queue."""
 
-import apsw
 import pytest
 
+from tests.store.reading import statements
 from tests.worlds import World
 from trigmon.mq.calls import Explain, Put
 from trigmon.rules.verbs import VERBS
@@ -23,8 +23,7 @@ def world(tmp_path):
 
 @pytest.mark.parametrize("call", [Put(q_name="Q"), Put(q_name="Q2"), Explain(q_name="Q")], ids=lambda c: repr(c)[:20])
 def test_facts_of_a_deep_queue_run_no_statement_but_for_the_last_runs_that_an_explanation_shows(world, call):
-    seen = []
-    world.store._db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: seen.append(event["sql"]))
+    seen = statements(world)
     verb, session = VERBS[type(call)], world.session("app")
     facts = world.store.facts(verb.wants(call, session.connection), verb.is_wide)
     assert facts.queue.depth == 50

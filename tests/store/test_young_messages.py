@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.store.reading import statements
 from tests.worlds import World
 from trigmon.journal import journal
 from trigmon.mq.calls import Backout, Clear, Commit, Get, PutMany, Reserve
@@ -26,13 +27,6 @@ def world(tmp_path):
 def rows(world):
     """Returns the number of rows, without those of messages that were got and are removed later."""
     return world.store.rows("SELECT count(*) FROM message")[0][0] - len(world.store.gets.removed)
-
-
-def statements(world):
-    """Returns a list that gets the statements from now on."""
-    seen = []
-    world.store._db.trace_v2(1, lambda event: seen.append(event["sql"].partition(" VALUES")[0]))  # SQLITE_TRACE_STMT
-    return seen
 
 
 def test_a_queue_that_keeps_up_never_touches_the_database(world):

@@ -8,34 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
+from trigmon.store.sqlite.got_rows import GotRows
 
 MOST = 1000
 """Messages that are kept so, at most."""
-_LEAVES_ROWS = {c.AddMessage, c.BeginUnit, c.SkipUnit}
+CONCERN_NO_GET = {c.AddMessage, c.BeginUnit, c.SkipUnit}
 """Changes that concern no message that was got."""
-
-
-class Rows(Protocol):
-    """The rows of messages that were got."""
-
-    def is_young(self, number: int) -> bool:
-        """Returns whether a message has no row yet."""
-
-    def remove_young(self, numbers: Sequence[int]) -> list[int]:
-        """Removes those without rows; returns the others."""
-
-    def remove(self, numbers: Sequence[int]) -> None:
-        """Removes rows."""
-
-    def mark(self, unit_id: int, numbers: Sequence[int]) -> None:
-        """Marks messages as got by a unit of work; young ones get their rows."""
 
 
 class KeptGets:
@@ -44,7 +28,7 @@ class KeptGets:
     ``note`` notes an undo.
     """
 
-    def __init__(self, rows: Rows, note: Callable[[Callable[[], object]], None]) -> None:
+    def __init__(self, rows: GotRows, note: Callable[[Callable[[], object]], None]) -> None:
         self._rows = rows
         self._note = note
         self.by_unit: dict[int, list[int]] = {}
@@ -55,7 +39,10 @@ class KeptGets:
         return self._taken + len(self.removed)
 
     def to_write(self, change: c.AnyChange, *, may_keep: bool) -> c.AnyChange | None:
-        """Returns the change that is to be written now, behind the rows that it needs; None for a get that is kept."""
+        """Returns the change that is to be written now, behind the rows that it needs; None for a get that is kept.
+
+        The change is none of CONCERN_NO_GET.
+        """
         if isinstance(change, c.TakeMessage):
             if may_keep and change.message.descriptor.group_id == NO_ID:
                 self._take(change.unit_id, change.message.number)
@@ -67,7 +54,7 @@ class KeptGets:
                 return None
         elif isinstance(change, c.EndUnit):
             return self._end(change)
-        elif type(change) not in _LEAVES_ROWS:
+        else:
             self.write_all()
         return change
 

@@ -42,7 +42,7 @@ from trigmon.store.sqlite.got_rows import GotRows
 from trigmon.store.sqlite.held_file import HeldFile
 from trigmon.store.sqlite.inspection import Tell
 from trigmon.store.sqlite.journal_archive import JournalArchive
-from trigmon.store.sqlite.kept_gets import KeptGets
+from trigmon.store.sqlite.kept_gets import CONCERN_NO_GET, KeptGets
 from trigmon.store.sqlite.kept_outcomes import KeptOutcomes
 from trigmon.store.sqlite.repair import can_be_put_aside, mend
 from trigmon.store.sqlite.restoration import finish_restore
@@ -342,7 +342,9 @@ class SqliteStore(RowStore):
             due = self.unit_puts.to_write(change, self.leftovers.at_once)
         if due is None:
             return
-        rest = self.gets.to_write(due, may_keep=not self.leftovers.available)
+        rest: c.AnyChange | None = due
+        if type(due) not in CONCERN_NO_GET:
+            rest = self.gets.to_write(due, may_keep=not self.leftovers.available)
         if rest is None:
             pass  # the journal has it
         elif not self.turns.young.takes(rest):

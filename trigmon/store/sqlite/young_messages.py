@@ -87,14 +87,14 @@ class YoungMessages:
 
     def write_these(self, numbers: Sequence[int]) -> None:
         """Writes the rows of those among these numbers."""
-        puts = tuple(self._puts[number] for number in numbers if number in self._puts)
+        puts = self._of(numbers)
         if puts:
             self._drop(puts)
             self._write(puts)
 
     def remove(self, numbers: Sequence[int]) -> list[int]:
         """Removes those among these numbers; returns the others, which have rows."""
-        puts = tuple(self._puts[number] for number in numbers if number in self._puts)
+        puts = self._of(numbers)
         if not puts:
             return list(numbers)
         self._drop(puts)
@@ -109,6 +109,9 @@ class YoungMessages:
             self._puts.clear()
             self._size = 0
             self._write(puts)
+
+    def _of(self, numbers: Sequence[int]) -> tuple[c.AddMessage, ...]:
+        return tuple(self._puts[number] for number in numbers if number in self._puts)
 
     def _write(self, puts: Sequence[c.AddMessage]) -> None:
         self._add_rows(puts)
