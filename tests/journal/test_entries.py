@@ -1,17 +1,17 @@
 """The entries of the journal: each change that a store writes to rows, and what rows need of it."""
 
 import pytest
-from msgspec.structs import replace
 
 from trigmon.journal.entries import FORMS, Entries, RecoverStore, SetMeta, UnknownEntryError, changes_in
 from trigmon.mq.attributes import LocalQueue, Process
 from trigmon.mq.descriptors import MessageDescriptor, TriggerMessage
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Cause, Paused
-from trigmon.rules.model.stored_messages import StoredMessage
+from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage, columns_of
 from trigmon.store.sql.row_writes import WRITE
 
 PLAIN = MessageDescriptor(msg_id=b"m" * 24, user_identifier="üser")
@@ -49,7 +49,7 @@ def test_the_list_is_that_of_the_changes_which_are_written_to_rows():
         c.SetCause(Cause("P", "Q", 3, 1, 99)),
         c.SetPause(Paused("queue", "Q", "me", 5, "because")),
         c.DropPause("queue", "Q"),
-        c.SetReservation(Reservation(4, "Q", "JOB")),
+        r.SetReservation(Reservation(4, "Q", "JOB")),
         SetMeta("own_time", "{}"),
         RecoverStore("QM1", 1000, (Decided("client", 3, 17),)),
     ],
@@ -94,25 +94,27 @@ def test_the_end_of_a_unit_has_what_its_rows_need():
 def test_what_is_done_to_reserved_messages_comes_back():
     messages = (stored(), stored(GROUPED))
     reserve, settle, give_back = back(
-        c.ReserveMessages(7, messages, 3), c.SettleReserved(messages), c.ReturnReserved(messages, 2)
+        r.ReserveMessages(7, columns_of(messages), 3, messages),
+        r.SettleReserved(messages),
+        r.ReturnReserved(messages, 2),
     )
     assert (reserve.reservation, reserve.first) == (7, 3)
     assert give_back.adds == 2
     assert [message.descriptor.group_id for message in reserve.messages] == [bytes(24), b"g" * 24]
     assert [message.expires_ms for message in reserve.messages] == [99, 99]
+    assert (reserve.columns.q_name, reserve.columns.numbers) == ("Q", [17, 17])
     for found in (reserve, settle, give_back):
         assert [(message.number, message.q_name) for message in found.messages] == [(17, "Q"), (17, "Q")]
 
 
 def test_simple_messages_that_are_reserved_are_written_as_ranges_and_come_back_in_their_order():
     numbers = [40, 41, 42, 7, 8, 50]
-    messages = tuple(StoredMessage(number, "Q", 4, True, PLAIN, b"") for number in numbers)
     entries = Entries()
-    entries.add(c.ReserveMessages(7, messages, 3))
+    entries.add(r.ReserveMessages(7, MessageColumns("Q", numbers), 3))
     (found,) = changes_in(entries.encoded())
-    assert [message.number for message in found.messages] == numbers
+    assert (found.columns, found.messages) == (MessageColumns("Q", numbers), ())
     many = Entries()
-    many.add(c.ReserveMessages(7, tuple(replace(messages[0], number=n) for n in range(1000)), 3))
+    many.add(r.ReserveMessages(7, MessageColumns("Q", list(range(1000))), 3))
     assert len(many.encoded()) < len(entries.encoded())
 
 

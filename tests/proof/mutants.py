@@ -13,7 +13,8 @@ from trigmon.mq.replies import Reply
 from trigmon.qmgr.manager import Answer, QueueManager
 from trigmon.qmgr.sessions import Session
 from trigmon.rules.messages import reports
-from trigmon.rules.model.changes import CarryOver, ReserveMessages, SetReservation
+from trigmon.rules.model.changes import CarryOver
+from trigmon.rules.model.reservation_changes import ReserveMessages, SetReservation
 from trigmon.rules.reservations import end_reservation
 from trigmon.server.memory_budget import CallQueue
 from trigmon.store.sql import row_writes, statements

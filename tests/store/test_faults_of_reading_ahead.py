@@ -13,6 +13,7 @@ from tests.worlds import World
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import OpenOption
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.stored_messages import Selection
 from trigmon.store.sql import available_rows, read_ahead, reserved_ranges
 from trigmon.store.sql.read_ahead import Ahead, Window
@@ -98,8 +99,8 @@ FAULTS = {
     "a get is not followed": ignored(c.RemoveMessage),
     "the end of a unit of work is not followed": ignored(c.EndUnit),
     "a mark that skips a backout is not followed": ignored(c.CarryOver),
-    "a reservation is not followed": ignored(c.ReserveMessages),
-    "what a reservation gives back is not followed": ignored(c.ReturnReserved),
+    "a reservation is not followed": ignored(r.ReserveMessages),
+    "what a reservation gives back is not followed": ignored(r.ReturnReserved),
     "a backout adds nothing to the count": lambda patched: patched.setitem(
         read_ahead.FOLLOWED, c.EndUnit, end_without_a_count
     ),

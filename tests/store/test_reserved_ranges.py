@@ -14,7 +14,7 @@ from tests.worlds import World
 from trigmon.mq.calls import Backout, Commit, Delete, Get, PutMany, Release, Reservations, Settle
 from trigmon.mq.enums import GetOption, MatchOption
 from trigmon.mq.replies import WasGot
-from trigmon.rules.model.stored_messages import SLICE, Selection, Summary
+from trigmon.rules.model.stored_messages import SLICE, Selection, Summary, columns_of
 from trigmon.store.sql import reserved_ranges
 from trigmon.store.sql.reserved_ranges import KEY, ReservedRanges, around
 from trigmon.store.sqlite.checksums import SUMMED
@@ -194,9 +194,9 @@ class TestWithoutMarks:
 
 
 def reserved_change(reservation, messages):
-    from trigmon.rules.model.changes import ReserveMessages
+    from trigmon.rules.model.reservation_changes import ReserveMessages
 
-    return ReserveMessages(reservation, tuple(messages), 0)
+    return ReserveMessages(reservation, columns_of(messages), 0)
 
 
 @ON_SQLITE

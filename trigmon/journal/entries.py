@@ -7,6 +7,7 @@ So applying the entries of a turn to the rows before it gives the rows behind it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -17,8 +18,9 @@ from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.mq.run import Run, decode_run, encode_run
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
-from trigmon.rules.model.stored_messages import StoredMessage, is_simple, stretches
+from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage, columns_of, stretches
 
 _OUTSIDE_GROUPS = MessageDescriptor()
 _ENTRY_SIZE = 200
@@ -78,20 +80,20 @@ _Stretches = list[tuple[int, int]]
 _Reserved = tuple[int, int, str, _Stretches, list[tuple[Ref, int]]]
 
 
-def _reserved(change: c.ReserveMessages) -> _Reserved:
+def _reserved(change: r.ReserveMessages) -> _Reserved:
     """Returns what is reserved, simple messages as ranges of their numbers, all others one by one with their expiry."""
-    messages = change.messages
-    parts, refs = _stretches(messages), []
-    if not is_simple(messages):
-        parts, refs = [], [(_ref(each), each.expires_ms) for each in messages]
-    return change.reservation, change.first, messages[0].q_name, parts, refs
+    columns = change.columns
+    parts = [] if change.messages else list(stretches(columns.numbers))
+    refs = [(_ref(each), each.expires_ms) for each in change.messages]
+    return change.reservation, change.first, columns.q_name, parts, refs
 
 
 def _reserve(
     reservation: int, first: int, q_name: str, parts: _Stretches, refs: list[tuple[Ref, int]]
-) -> c.ReserveMessages:
-    messages = _numbered(q_name, parts) or tuple(replace(_message(ref), expires_ms=ms) for ref, ms in refs)
-    return c.ReserveMessages(reservation, messages, first)
+) -> r.ReserveMessages:
+    messages = tuple(replace(_message(ref), expires_ms=ms) for ref, ms in refs)
+    columns = columns_of(messages) if messages else MessageColumns(q_name, list(_numbers(parts)))
+    return r.ReserveMessages(reservation, columns, first, messages)
 
 
 def _stretches(messages: Sequence[StoredMessage]) -> _Stretches:
@@ -100,8 +102,11 @@ def _stretches(messages: Sequence[StoredMessage]) -> _Stretches:
 
 def _numbered(q_name: str, parts: _Stretches) -> tuple[StoredMessage, ...]:
     """Returns messages of which nothing matters but their numbers."""
-    numbers = (number for first, last in parts for number in range(first, last + 1))
-    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in numbers)
+    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in _numbers(parts))
+
+
+def _numbers(parts: _Stretches) -> Iterator[int]:
+    return chain.from_iterable(range(first, last + 1) for first, last in parts)
 
 
 def _plain(kind: type[JournalChange]) -> _Form:
@@ -219,21 +224,21 @@ FORMS: dict[type[JournalChange], _Form] = {
     c.SetCause: _plain(c.SetCause),
     c.SetPause: _plain(c.SetPause),
     c.DropPause: _plain(c.DropPause),
-    c.ReserveMessages: _Form(
+    r.ReserveMessages: _Form(
         _reserved,
         _Reserved,
         _reserve,
     ),
-    c.SetReservation: _plain(c.SetReservation),
-    c.SettleReserved: _Form(
+    r.SetReservation: _plain(r.SetReservation),
+    r.SettleReserved: _Form(
         lambda change: (change.messages[0].q_name, _stretches(change.messages)),
         tuple[str, _Stretches],
-        lambda q_name, parts: c.SettleReserved(_numbered(q_name, parts)),
+        lambda q_name, parts: r.SettleReserved(_numbered(q_name, parts)),
     ),
-    c.ReturnReserved: _Form(
+    r.ReturnReserved: _Form(
         lambda change: (change.messages[0].q_name, _stretches(change.messages), change.adds),
         tuple[str, _Stretches, int],
-        lambda q_name, parts, adds: c.ReturnReserved(_numbered(q_name, parts), adds),
+        lambda q_name, parts, adds: r.ReturnReserved(_numbered(q_name, parts), adds),
     ),
     SetMeta: _plain(SetMeta),
     RecoverStore: _plain(RecoverStore),

@@ -22,18 +22,12 @@ from trigmon.qmgr.sessions import ITSELF, Session
 from trigmon.rules.event_messages.decided_events import WhyDead, dead_in_unit, happened_by
 from trigmon.rules.event_messages.event_put import json_event
 from trigmon.rules.event_messages.queue_events import FULL, due_events, has_events, is_full_due
-from trigmon.rules.model.changes import (
-    AddMessage,
-    DropDefinition,
-    EndUnit,
-    RemoveMessage,
-    ReserveMessages,
-    TakeMessage,
-)
+from trigmon.rules.model.changes import AddMessage, DropDefinition, EndUnit, RemoveMessage, TakeMessage
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import EventMessageDropped
 from trigmon.rules.model.internal_calls import Forget, LookAround, PutEvent, ReportQueueEvent
 from trigmon.rules.model.queue_facts import QueueFacts
+from trigmon.rules.model.reservation_changes import ReserveMessages
 from trigmon.store.port import NotEntered, Store, StoreBroken
 
 if TYPE_CHECKING:
@@ -149,10 +143,12 @@ class EventMessages:
                 if isinstance(change, AddMessage):
                     puts, gets = moved.get(change.q_name, (0, 0))
                     moved[change.q_name] = puts + 1, gets
-                elif isinstance(change, TakeMessage | RemoveMessage | ReserveMessages):
-                    messages = change.messages if isinstance(change, ReserveMessages) else (change.message,)
-                    puts, gets = moved.get(messages[0].q_name, (0, 0))
-                    moved[messages[0].q_name] = puts, gets + len(messages)
+                elif isinstance(change, TakeMessage | RemoveMessage):
+                    puts, gets = moved.get(change.message.q_name, (0, 0))
+                    moved[change.message.q_name] = puts, gets + 1
+                elif isinstance(change, ReserveMessages):
+                    puts, gets = moved.get(change.columns.q_name, (0, 0))
+                    moved[change.columns.q_name] = puts, gets + len(change.columns)
                 elif isinstance(change, DropDefinition):
                     self._periods.pop(change.name, None)
         return moved

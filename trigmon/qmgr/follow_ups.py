@@ -23,10 +23,10 @@ from trigmon.qmgr.waiters import ANY, MOST_IDS, Came, Waiters, note_coming
 from trigmon.qmgr.waiting_commands import WaitingCommands
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import handle_changes
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import CommandPut, ScanDue, SweepDue
-from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 _GOT = frozenset({WasGot, WereGot})
@@ -121,16 +121,16 @@ class Notes:
 
     def _note_removed(self, change: c.RemoveMessage, now: int) -> None:
         self._activity.removed(change.message.q_name, now)
-        self._note_left(change.message)
+        self._note_left(change.message.q_name, [change.message.number])
 
-    def _note_left(self, *messages: StoredMessage) -> None:
-        if messages[0].q_name == COMMAND_INPUT_Q:
-            self.commands.left(message.number for message in messages)
+    def _note_left(self, q_name: str, numbers: Sequence[int]) -> None:
+        if q_name == COMMAND_INPUT_Q:
+            self.commands.left(numbers)
 
-    def _note_reserved(self, change: c.ReserveMessages, now: int) -> None:
-        self._note_left(*change.messages)
-        times = [message.descriptor.put_ms for message in change.messages]
-        self._activity.got_many(change.messages[0].q_name, times, now)
+    def _note_reserved(self, change: r.ReserveMessages, now: int) -> None:
+        columns = change.columns
+        self._note_left(columns.q_name, columns.numbers)
+        self._activity.got_many(columns.q_name, columns.put_ms, now)
 
     def _note_unit(self, change: c.EndUnit, now: int) -> None:
         came = self._coming.pop(change.unit.unit_id, {})
@@ -173,12 +173,12 @@ class Notes:
     def _note_run(self, change: c.WriteRun, now: int) -> None:
         self._counters.written(change)
 
-    def _note_returned(self, change: c.ReturnReserved, now: int) -> None:
+    def _note_returned(self, change: r.ReturnReserved, now: int) -> None:
         self._activity.returned()
 
     def _note_damaged(self, change: c.SetAside, now: int) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))
-        self._note_left(change.message)
+        self._note_left(change.message.q_name, [change.message.number])
 
     def _note_gone(self, change: handle_changes.DropConnection, now: int) -> None:
         session = self._sessions.pop(change.connection, None)
@@ -193,12 +193,12 @@ _NOTES: dict[type[c.AnyChange], Callable[[Notes, Any, int], None]] = {
     c.AddMessage: Notes._note_message,
     c.TakeMessage: Notes._note_taken,
     c.RemoveMessage: Notes._note_removed,
-    c.ReserveMessages: Notes._note_reserved,
+    r.ReserveMessages: Notes._note_reserved,
     c.EndUnit: Notes._note_unit,
     c.SetDefinition: Notes._note_definition,
     c.DropDefinition: Notes._note_dropped,
     c.WriteRun: Notes._note_run,
-    c.ReturnReserved: Notes._note_returned,
+    r.ReturnReserved: Notes._note_returned,
     c.SetAside: Notes._note_damaged,
     handle_changes.DropConnection: Notes._note_gone,
 }

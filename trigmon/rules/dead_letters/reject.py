@@ -24,13 +24,14 @@ from trigmon.rules.dead_letters.dead_letter import ends_here
 from trigmon.rules.messages.dead_letter_queue import dead_descriptor, header, why_not
 from trigmon.rules.messages.reports import exception_report
 from trigmon.rules.model.access import check_may_end
-from trigmon.rules.model.changes import AddMessage, AnyChange, RemoveMessage, SetReservation, SettleReserved
+from trigmon.rules.model.changes import AddMessage, AnyChange, RemoveMessage
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import PoisonMoved
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.internal_calls import PutOff
 from trigmon.rules.model.reservation import Due, ended
+from trigmon.rules.model.reservation_changes import SetReservation, SettleReserved
 from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage
 from trigmon.rules.reservations.find_reservation import check_stretches, named, open_one
 

@@ -272,9 +272,9 @@ def seen(message: StoredMessage, now: int) -> tuple[MessageDescriptor, bytes]:
     return descriptor, data
 
 
-def is_seen_as_stored(descriptor: MessageDescriptor) -> bool:
+def is_seen_as_stored(form: str, put_appl_type: int) -> bool:
     """Returns whether the application sees a message as it lies there, but for the time that is left."""
-    return descriptor.put_appl_type != _NO_CONTEXT and descriptor.format != FORMAT_XMIT_Q_HEADER
+    return put_appl_type != _NO_CONTEXT and form != FORMAT_XMIT_Q_HEADER
 
 
 def all_seen(messages: Sequence[StoredMessage], now: int) -> tuple[list[MessageDescriptor], list[bytes]]:
@@ -282,7 +282,8 @@ def all_seen(messages: Sequence[StoredMessage], now: int) -> tuple[list[MessageD
     descriptors = [message.descriptor for message in messages]
     bodies = [message.data for message in messages]
     for at, message in enumerate(messages):
-        if message.expires_ms or not is_seen_as_stored(message.descriptor):
+        descriptor = message.descriptor
+        if message.expires_ms or not is_seen_as_stored(descriptor.format, descriptor.put_appl_type):
             descriptors[at], bodies[at] = seen(message, now)
     return descriptors, bodies
 

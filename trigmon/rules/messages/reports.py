@@ -143,9 +143,9 @@ def arrival_reports(changes: Sequence[AnyChange], queue: QueueFacts, facts: Fact
     return made
 
 
-def asks_for_delivery_report(descriptor: MessageDescriptor) -> bool:
-    """Returns whether the sender asked for a confirmation that the message was got."""
-    return bool(descriptor.report & COD.asked)
+def asks_for_delivery_report(report: int) -> bool:
+    """Returns whether the sender of a message with this Report asked for a confirmation that it was got."""
+    return bool(report & COD.asked)
 
 
 def delivery_report(message: StoredMessage, facts: Facts, now: int, unit_id: int) -> list[Call]:

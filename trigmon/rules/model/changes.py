@@ -8,9 +8,9 @@ from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import group_changes as g
 from trigmon.rules.model import handle_changes as h
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.change import STORED, SYNCED, VOLATILE, Change, Durability, QuietChange
 from trigmon.rules.model.handles import HeldTrigger, Marked, UnitFacts
-from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Cause, Paused, Serving
 from trigmon.rules.model.stored_messages import Found, StoredMessage
 
@@ -311,48 +311,6 @@ class DropPause(Change, frozen=True):
     name: str
 
 
-class ReserveMessages(Change, frozen=True):
-    """Messages become those of a reservation, with ordinals from ``first`` on: hidden from every getter."""
-
-    reservation: int
-    messages: tuple[StoredMessage, ...]
-    first: int
-
-
-class SetReservation(Change, frozen=True):
-    """A reservation is written anew. With ``is_stored`` off only the connections behind it have changed.
-
-    ``must_last`` off: a crash may undo it, together with what was done to the rows in the same call.
-    """
-
-    reservation: Reservation
-    is_stored: bool = True
-    must_last: bool = True
-
-    @property
-    def durability(self) -> Durability:
-        """Only what is stored, and would be missed, lasts."""
-        return SYNCED if self.is_stored and self.must_last else VOLATILE
-
-
-class SettleReserved(Change, frozen=True):
-    """Rows of a reservation are deleted; its record has them as settled already. The messages may be numbers alone."""
-
-    messages: tuple[StoredMessage, ...]
-
-
-class ReturnReserved(Change, frozen=True):
-    """Rows of a reservation go back to their places on the queue, ``adds`` on their backout counts."""
-
-    messages: tuple[StoredMessage, ...]
-    adds: int
-
-    @property
-    def wakes(self) -> tuple[str, ...]:
-        """Returns the messages' queue."""
-        return (self.messages[0].q_name,)
-
-
 AnyChange = (
     AddMessage
     | TakeMessage
@@ -388,10 +346,10 @@ AnyChange = (
     | SetCause
     | SetPause
     | DropPause
-    | ReserveMessages
-    | SetReservation
-    | SettleReserved
-    | ReturnReserved
+    | r.ReserveMessages
+    | r.SetReservation
+    | r.SettleReserved
+    | r.ReturnReserved
 )
 
 

@@ -36,12 +36,6 @@ class StoredMessage(msgspec.Struct, frozen=True, gc=False):
     expires_ms: int = 0  # 0: never
     is_own: bool = False  # the unit of work that looks has put it, and not committed yet
     ordinal: int = -1  # its place in the reservation it is of, -1 in none
-    unread: int = 0  # the bytes of its data, where a look-up has left them out
-
-    @property
-    def size(self) -> int:
-        """Returns how many bytes of data it has, read or not."""
-        return len(self.data) + self.unread
 
     def waited_ms(self, now: int) -> int:
         """Returns the milliseconds since its put: by its expiry if it has one, since an application may set PutTime."""
@@ -52,6 +46,54 @@ class StoredMessage(msgspec.Struct, frozen=True, gc=False):
     def tenths_left(self, now: int) -> int:
         """Returns Expiry as a get does: the tenths of a second it has left, above 0, or unlimited."""
         return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
+
+
+class MessageColumns(msgspec.Struct, frozen=True):
+    """Messages of one queue in get order, by columns and without their data.
+
+    ``sizes`` are bytes of data, ``put_ms`` milliseconds since 1970. ``kinds`` are the Report, Format and PutApplType
+    that some of them have. In a journal there are the numbers alone, which are all that rows are found by.
+    """
+
+    q_name: str
+    numbers: list[int]
+    priorities: list[int] = []
+    sizes: list[int] = []
+    put_ms: list[int] = []
+    kinds: frozenset[tuple[int, str, int]] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def first(self, count: int) -> MessageColumns:
+        """Returns the first so many messages; ``kinds`` are still those of all."""
+        if count >= len(self):
+            return self
+        numbers, priorities, sizes, put_ms = (
+            column[:count] for column in (self.numbers, self.priorities, self.sizes, self.put_ms)
+        )
+        return MessageColumns(self.q_name, numbers, priorities, sizes, put_ms, self.kinds)
+
+
+_kind = attrgetter("report", "format", "put_appl_type")
+
+
+def kinds_of(descriptors: Iterable[MessageDescriptor]) -> frozenset[tuple[int, str, int]]:
+    """Returns the Report, Format and PutApplType that some of these have."""
+    return frozenset(map(_kind, descriptors))
+
+
+def columns_of(messages: Sequence[StoredMessage]) -> MessageColumns:
+    """Returns these messages by columns; there is at least one."""
+    descriptors = [message.descriptor for message in messages]
+    return MessageColumns(
+        messages[0].q_name,
+        [message.number for message in messages],
+        [message.priority for message in messages],
+        [len(message.data) for message in messages],
+        [descriptor.put_ms for descriptor in descriptors],
+        kinds_of(descriptors),
+    )
 
 
 def is_simple(messages: Iterable[StoredMessage]) -> bool:
@@ -100,8 +142,8 @@ class Form(Enum):
     WHOLE = 0
     GATHERED = 1
     """What is found first brings the segments that follow it, in order."""
-    WITHOUT_DATA = 2
-    """All but the data, whose size is there; and not checked for damage. Expired messages are whole."""
+    COLUMNS = 2
+    """By columns (:class:`MessageColumns`), not checked for damage; none is of a group or expires."""
     AS_STORED = 3
     """Of a reservation whose messages are plain: the bytes of descriptor and data (:class:`AsStored`), checked."""
     NUMBER = 4
@@ -186,7 +228,7 @@ class Found(msgspec.Struct, frozen=True):
     """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known.
 
     ``place`` answers ``skip``. ``newest`` is the last number that a group has given; 0: numbers are the member's own.
-    ``as_stored`` is in place of ``messages``, where that was asked for and the store could.
+    ``columns`` and ``as_stored`` are in place of ``messages``, where that was asked for and the store could.
     """
 
     messages: tuple[StoredMessage, ...] = ()
@@ -195,4 +237,5 @@ class Found(msgspec.Struct, frozen=True):
     expired_count: int = 0
     place: Cursor | None = None
     newest: int = 0
+    columns: MessageColumns | None = None
     as_stored: AsStored | None = None

@@ -14,6 +14,7 @@ from trigmon.mq.attributes import QUEUE_KINDS, LocalQueue
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.handle_transitions import FOLLOW_HANDLES, add_count, forget_lock
 from trigmon.rules.model.handles import HeldTrigger, UnitFacts, with_place
 from trigmon.rules.model.queue_facts import QueueFacts
@@ -191,7 +192,7 @@ def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
         standing.drop(standing.pauses, pause)
     for cause in causes_of(change, standing.causes):
         standing.drop(standing.causes, cause)
-    for reservation in [r for r in standing.reservations.values() if r.q_name == change.name]:
+    for reservation in [it for it in standing.reservations.values() if it.q_name == change.name]:
         if change.object_type is ObjectType.QLOCAL:
             _stand_behind(standing, reservation.number, reservation.behind, ())
             standing.drop(standing.reservations, reservation.number)
@@ -271,29 +272,31 @@ def _drop_pause(standing: Standing, change: c.DropPause) -> None:
     standing.drop(standing.pauses, (change.what, change.name))
 
 
-def _reserve_messages(standing: Standing, change: c.ReserveMessages) -> None:
-    _recount(standing, change.messages[0].q_name, [-1 * n for n in _priorities(change.messages)], 0)
-    for message in change.messages if standing.locks else ():
-        forget_lock(standing, message.number)
+def _reserve_messages(standing: Standing, change: r.ReserveMessages) -> None:
+    columns = change.columns
+    _recount(standing, columns.q_name, [-1 * n for n in _counted(columns.priorities)], 0)
+    for number in columns.numbers if standing.locks else ():
+        forget_lock(standing, number)
 
 
-def _return_reserved(standing: Standing, change: c.ReturnReserved) -> None:
+def _return_reserved(standing: Standing, change: r.ReturnReserved) -> None:
     """Counts rows that go back as waiting; their reservation counted them so, until the change behind this."""
-    _recount(standing, change.messages[0].q_name, _priorities(change.messages), 0)
+    _recount(standing, change.messages[0].q_name, _counted(message.priority for message in change.messages), 0)
 
 
-def _settle_reserved(standing: Standing, change: c.SettleReserved) -> None:
+def _settle_reserved(standing: Standing, change: r.SettleReserved) -> None:
     """Leaves the state as it is: these rows were not counted."""
 
 
-def _priorities(messages: tuple[StoredMessage, ...]) -> list[int]:
+def _counted(priorities: Iterable[int]) -> list[int]:
+    """Returns how many there are of each priority."""
     counts = [0] * 10
-    for message in messages:
-        counts[message.priority] += 1
+    for priority in priorities:
+        counts[priority] += 1
     return counts
 
 
-def _set_reservation(standing: Standing, change: c.SetReservation) -> None:
+def _set_reservation(standing: Standing, change: r.SetReservation) -> None:
     after = change.reservation
     before = standing.reservations.get(after.number, Reservation(after.number, after.q_name, after.consumer))
     more = [new - old for old, new in zip(before.waiting, after.waiting, strict=True)]
@@ -361,8 +364,8 @@ FOLLOW: dict[type[c.AnyChange], Any] = {
     c.SetCause: _set_cause,
     c.SetPause: _set_pause,
     c.DropPause: _drop_pause,
-    c.ReserveMessages: _reserve_messages,
-    c.SetReservation: _set_reservation,
-    c.SettleReserved: _settle_reserved,
-    c.ReturnReserved: _return_reserved,
+    r.ReserveMessages: _reserve_messages,
+    r.SetReservation: _set_reservation,
+    r.SettleReserved: _settle_reserved,
+    r.ReturnReserved: _return_reserved,
 }

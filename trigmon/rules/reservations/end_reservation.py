@@ -16,17 +16,13 @@ from trigmon.mq.replies import Counted, Done, Settled
 from trigmon.rules.messages.get import MOST_BYTES
 from trigmon.rules.messages.reports import delivery_report
 from trigmon.rules.model.access import check_may_end
-from trigmon.rules.model.changes import (
-    AnyChange,
-    ReturnReserved,
-    SetReservation,
-    SettleReserved,
-)
+from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import LeaveReservation, Sweep
 from trigmon.rules.model.reservation import Due, Reservation, ended, without
+from trigmon.rules.model.reservation_changes import ReturnReserved, SetReservation, SettleReserved
 from trigmon.rules.model.situation import Happened, Situation
 from trigmon.rules.model.stored_messages import SLICE, Form, Found, Reserved, Selection
 from trigmon.rules.reservations.find_reservation import asked_for, check_stretches, left_of, named

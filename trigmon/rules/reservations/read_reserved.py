@@ -18,15 +18,13 @@ from trigmon.mq.packed_messages import encoded, pack
 from trigmon.mq.replies import Done, Reply, TicketIssued, WereReserved
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, all_seen, given
 from trigmon.rules.model.access import is_of
-from trigmon.rules.model.changes import (
-    AnyChange,
-    SetReservation,
-)
+from trigmon.rules.model.changes import AnyChange
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import Sweep
 from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.reservation import Due, Reservation, cut, ended, together
+from trigmon.rules.model.reservation_changes import SetReservation
 from trigmon.rules.model.stored_messages import Form, Found, Reserved, Selection, StoredMessage
 from trigmon.rules.model.ticket import Ticket, ticket_of
 from trigmon.rules.reservations.find_reservation import check_stretches, left_of, named, open_one

@@ -32,12 +32,7 @@ from trigmon.mq.replies import Refused, Reply, Reserved
 from trigmon.rules.messages.get import MOST_BYTES, MOST_MESSAGES, is_seen_as_stored
 from trigmon.rules.messages.reports import asks_for_delivery_report, expiration_reports
 from trigmon.rules.model.access import check_reservations
-from trigmon.rules.model.changes import (
-    AnyChange,
-    ReserveMessages,
-    SetReservation,
-    met_on_the_way,
-)
+from trigmon.rules.model.changes import AnyChange, met_on_the_way
 from trigmon.rules.model.decision import Decision, Ids
 from trigmon.rules.model.facts import Facts, WideFacts
 from trigmon.rules.model.group_completeness import Whole
@@ -46,7 +41,17 @@ from trigmon.rules.model.handles import HandleFacts
 from trigmon.rules.model.internal_calls import PutOff, Seal, TakeIn
 from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.reservation import Reservation, ended, longer, offered_anew, without
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, StoredMessage
+from trigmon.rules.model.reservation_changes import ReserveMessages, SetReservation
+from trigmon.rules.model.stored_messages import (
+    SLICE,
+    Form,
+    Found,
+    MessageColumns,
+    Selection,
+    StoredMessage,
+    columns_of,
+    is_simple,
+)
 from trigmon.rules.reservations.find_reservation import open_one
 
 LARGEST = 10_000_000
@@ -82,7 +87,7 @@ def look_for_reserve(call: Reserve, facts: WideFacts, now: int) -> Selection | N
     whole = Whole.GROUP if wanted.whole_groups else Whole.NOTHING
     limit = max(1, min(_slice(wanted), wanted.max_messages - wanted.count))
     is_moved = wanted.whole_groups or _has_poison(facts.queue)
-    form = Form.WHOLE if is_moved else Form.WITHOUT_DATA
+    form = Form.WHOLE if is_moved else Form.COLUMNS
     return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole, form=form)
 
 
@@ -94,14 +99,18 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
     discards = met_on_the_way(found)
     reports = expiration_reports(found.expired, facts, now)
     reservation = own or _new(call, facts, ids.unit(), now)
-    is_all = len(found.messages) < _slice(reservation) and len(discards) < SLICE
-    is_all = is_all and _size(found.messages) < MOST_BYTES
-    if not found.messages and not (own is not None and own.count):
+    count = len(found.columns or found.messages)
+    is_all = count < _slice(reservation) and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
+    if not count and not (own is not None and own.count):
         empties = [SetReservation(ended(own, (), UnitOutcome.COMMITTED, now))] if own is not None and is_all else []
         nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=call.consumer)
         reply: Reply = nothing if is_all else Reserved(reservation=own.number if own is not None else 0, more=True)
         return Decision(reply, [*discards, *empties], reports)
     held = _held_by(reservation, facts)
+    if found.columns is not None:
+        longer_one, changes = _extended(held, found.columns, _room(held, found.columns.sizes))
+        written = _written(longer_one, is_all=is_all)
+        return Decision(_as_reply(written.reservation), [*changes, written])
     until = reservation.count + SLICE
     parts = _parts(found.messages, held, call.handle, until, facts)
     seal = Seal(reservation=held.number, is_all=is_all, until=until)
@@ -191,54 +200,71 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
     reservation = open_one(facts)
     if reservation.is_sealed or reservation.count >= call.until:
         return Decision()
-    messages = call.messages if found is None else _group(found.messages)
-    chosen = _with_room(reservation, messages)
-    if found is not None and len(chosen) < len(messages):
-        chosen = [] if reservation.count else list(messages)  # the first group comes whatever its size
-    longer_one = replace(
-        reservation,
-        runs=longer(reservation.runs, [message.priority for message in chosen]),
-        size=reservation.size + _size(chosen),
-        is_sealed=len(chosen) < len(messages),
-        is_plain=(reservation.is_plain or not reservation.count) and all(map(_is_plain, chosen)),
-    )
-    changes: list[AnyChange] = [ReserveMessages(reservation.number, tuple(chosen), reservation.count)] if chosen else []
+    messages = call.messages if found is None else tuple(_group(found.messages))
+    columns = columns_of(messages)
+    room = _room(reservation, columns.sizes)
+    if found is not None and room < len(columns):
+        room = 0 if reservation.count else len(columns)  # the first group comes whatever its size
+    kept = () if is_simple(messages) else messages
+    longer_one, changes = _extended(reservation, columns, room, kept)
     return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
 
 
-def _is_plain(message: StoredMessage) -> bool:
-    """Returns whether it can be read as it is stored, and removed unread."""
-    descriptor = message.descriptor
-    if descriptor.report and asks_for_delivery_report(descriptor):
-        return False
-    return message.size <= _LARGE and is_seen_as_stored(descriptor)
+def _extended(
+    reservation: Reservation, columns: MessageColumns, room: int, messages: tuple[StoredMessage, ...] = ()
+) -> tuple[Reservation, list[AnyChange]]:
+    """Returns the reservation with the first ``room`` messages, and the change that reserves them.
+
+    ``messages`` are those of the columns, where one of them is of a group or expires.
+    """
+    chosen = columns.first(room)
+    longer_one = replace(
+        reservation,
+        runs=longer(reservation.runs, chosen.priorities),
+        size=reservation.size + sum(chosen.sizes),
+        is_sealed=room < len(columns),
+        is_plain=(reservation.is_plain or not reservation.count) and _are_plain(chosen),
+    )
+    if not room:
+        return longer_one, []
+    return longer_one, [ReserveMessages(reservation.number, chosen, reservation.count, messages[:room])]
 
 
-def _with_room(reservation: Reservation, messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Returns those of the messages, from the first on, that there is room for."""
+def _are_plain(columns: MessageColumns) -> bool:
+    """Returns whether all can be read as they are stored, and removed unread."""
+    return max(columns.sizes, default=0) <= _LARGE and all(
+        not asks_for_delivery_report(report) and is_seen_as_stored(form, put_appl_type)
+        for report, form, put_appl_type in columns.kinds
+    )
+
+
+def _room(reservation: Reservation, sizes: Sequence[int]) -> int:
+    """Returns how many messages of these sizes there is room for, from the first on."""
     number, size = reservation.count, reservation.size
-    if number + len(messages) <= reservation.max_messages and size + _size(messages) <= reservation.max_bytes:
-        return list(messages)
-    chosen: list[StoredMessage] = []
-    for message in messages:
-        number, size = number + 1, size + message.size
+    if number + len(sizes) <= reservation.max_messages and size + sum(sizes) <= reservation.max_bytes:
+        return len(sizes)
+    for at, each in enumerate(sizes):
+        number, size = number + 1, size + each
         if number > reservation.max_messages or (size > reservation.max_bytes and number > 1):
-            break
-        chosen.append(message)
-    return chosen
+            return at
+    return len(sizes)
 
 
 def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
-    """Writes down the slice of the reservation. It is complete when full, or when nothing more was there.
+    """Writes down the slice of the reservation, whose parts have been taken in."""
+    reservation = open_one(facts)
+    written = _written(reservation, is_all=call.is_all and reservation.count < call.until)
+    return Decision(_as_reply(written.reservation), [written])
+
+
+def _written(reservation: Reservation, *, is_all: bool) -> SetReservation:
+    """Returns the record behind a slice. It is complete when it is full, or when nothing more was there.
 
     From then on it lasts, and may be read.
     """
-    reservation = open_one(facts)
-    is_full = reservation.count >= reservation.max_messages
-    is_complete = is_full or (call.is_all and reservation.count < call.until)
-    if is_complete and reservation.count:
+    if reservation.count and (is_all or reservation.count >= reservation.max_messages):
         reservation = replace(reservation, is_sealed=True)
-    return Decision(_as_reply(reservation), [SetReservation(reservation, must_last=reservation.is_sealed)])
+    return SetReservation(reservation, must_last=reservation.is_sealed)
 
 
 def _group(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
@@ -266,7 +292,7 @@ def _place(message: StoredMessage) -> tuple[int, int, int, int]:
 
 
 def _size(messages: Sequence[StoredMessage]) -> int:
-    return sum([len(message.data) + message.unread for message in messages])
+    return sum(len(message.data) for message in messages)
 
 
 def _offered(own: Reservation, facts: Facts) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.state import Standing
 from trigmon.store.base import KEPT_RESERVATIONS
@@ -30,15 +30,17 @@ class ReservedMessages:
             if reservation.q_name not in standing.queues:
                 del self._reservations[number]
             elif not reservation.is_over:
-                standing.follow(c.SetReservation(reservation))
+                standing.follow(r.SetReservation(reservation))
 
-    def reserve(self, change: c.ReserveMessages) -> None:
+    def reserve(self, change: r.ReserveMessages) -> None:
         """Hides messages from every getter."""
-        for ordinal, message in enumerate(change.messages, change.first):
-            row = self._rows.row(message)
+        columns = change.columns
+        places = zip(columns.priorities, columns.numbers, strict=True)
+        for ordinal, (priority, number) in enumerate(places, change.first):
+            row = self._rows.of[columns.q_name][-priority, number]
             self._rows.set(Row(replace(row.message, ordinal=ordinal), 0, change.reservation))
 
-    def write(self, change: c.SetReservation) -> None:
+    def write(self, change: r.SetReservation) -> None:
         """Writes a reservation, and forgets ended ones of its consumer but the last few."""
         if change.is_stored:
             stored = replace(change.reservation, holder=0, readers=())
@@ -46,12 +48,12 @@ class ReservedMessages:
             if stored.is_over:
                 self._forget(stored.q_name, stored.consumer)
 
-    def settle(self, change: c.SettleReserved) -> None:
+    def settle(self, change: r.SettleReserved) -> None:
         """Removes rows."""
         for message in change.messages:
             self._rows.drop(self._rows.row(message))
 
-    def give_back(self, change: c.ReturnReserved) -> None:
+    def give_back(self, change: r.ReturnReserved) -> None:
         """Makes messages available again."""
         for message in change.messages:
             row = self._rows.row(message)

@@ -11,6 +11,7 @@ from typing import Any
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.state import Standing
@@ -187,8 +188,8 @@ _WRITE: dict[type[c.AnyChange], Callable[[MemoryStore, Any], None]] = {
     c.DropDefinition: MemoryStore._drop_definition,
     c.WriteRun: lambda store, it: store._run_records.write(it),
     c.DropRun: lambda store, it: store._run_records.drop(it),
-    c.ReserveMessages: lambda store, it: store._reserved.reserve(it),
-    c.SetReservation: lambda store, it: store._reserved.write(it),
-    c.SettleReserved: lambda store, it: store._reserved.settle(it),
-    c.ReturnReserved: lambda store, it: store._reserved.give_back(it),
+    r.ReserveMessages: lambda store, it: store._reserved.reserve(it),
+    r.SetReservation: lambda store, it: store._reserved.write(it),
+    r.SettleReserved: lambda store, it: store._reserved.settle(it),
+    r.ReturnReserved: lambda store, it: store._reserved.give_back(it),
 }

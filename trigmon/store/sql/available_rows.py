@@ -49,11 +49,6 @@ BEHIND = frozenset({sql.PASS_AFTER_SAME, *sql.FIND_AFTER_SAME.values()})
 """Those that find numbers behind one alone, which is their last value."""
 
 
-def open_unread(open_rows: Callable[[str, Values], Any], statement: str, values: Values) -> Any:
-    """Returns the rows of a look-up with the size of the data in its place."""
-    return open_rows(sql.without_data(statement), values)
-
-
 def open_available(
     open_rows: Callable[[str, Values], Any], record: ReservedRanges, statement: str, values: Values
 ) -> Any:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import Whole
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, StoredMessage, fits
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage, fits
 
 Row = tuple[Any, ...]
 LOST = MessageDescriptor()
@@ -32,7 +32,6 @@ class Picked:
         self._locks = locks
         self._group_is_whole = is_whole
         self._takes_any = selection.is_anything
-        self._message_of = unread_of if selection.form is Form.WITHOUT_DATA else message_of
         until = selection.until
         self._end = (-until.priority, until.number) if until is not None else None
         lists_expired = selection.summary is not None and selection.summary.lists_expired
@@ -61,7 +60,7 @@ class Picked:
 
     def take_all(self, rows: Iterable[Row]) -> bool:
         """Picks each row as :meth:`take` does; returns whether more are wanted. The fast path, a microsecond a row."""
-        selection, messages, message_of = self._selection, self.messages, self._message_of
+        selection, messages = self._selection, self.messages
         q_name, now, limit, limit_bytes = selection.q_name, selection.now, selection.limit, selection.limit_bytes
         for row in rows:
             message = message_of(row, q_name)
@@ -70,7 +69,7 @@ class Picked:
                     return False
                 continue
             messages.append(message)
-            self._size += len(message.data) + message.unread
+            self._size += len(message.data)
             if len(messages) >= limit or self._size >= limit_bytes:
                 return False
         return True
@@ -79,7 +78,7 @@ class Picked:
         """Picks a row if it matches; returns whether more rows are wanted."""
         if (self._locks or self._is_own) and self._is_hidden(row):
             return True
-        message = self._message_of(row, self._selection.q_name)
+        message = message_of(row, self._selection.q_name)
         if message is None:
             if self._is_own:
                 return True
@@ -104,7 +103,7 @@ class Picked:
             return len(self.expired) < self._most_expired
         picked = self._own if self._is_own else self.messages
         picked.append(replace(message, is_own=True) if self._is_own else message)
-        self._size += message.size
+        self._size += len(message.data)
         return len(picked) < self._selection.limit and self._size < self._selection.limit_bytes
 
     def merge(self) -> None:
@@ -171,17 +170,3 @@ def message_of(row: Row, q_name: str, ordinal: int = -1) -> StoredMessage | None
     if backout_count != descriptor.backout_count:
         descriptor = replace(descriptor, backout_count=backout_count)
     return StoredMessage(number, q_name, priority, bool(persistent), descriptor, data, expires_ms, False, ordinal)
-
-
-def unread_of(row: Row, q_name: str) -> StoredMessage | None:
-    """Returns a row of :func:`trigmon.store.sql.statements.without_data` as a message; None if it cannot be one."""
-    number, priority, persistent, expires_ms, backout_count, head, size, _ = row
-    if not (type(priority) is type(expires_ms) is type(backout_count) is type(size) is int):
-        return None
-    try:
-        descriptor = _decode(head)
-    except (msgspec.MsgspecError, TypeError):
-        return None
-    if backout_count != descriptor.backout_count:
-        descriptor = replace(descriptor, backout_count=backout_count)
-    return StoredMessage(number, q_name, priority, bool(persistent), descriptor, b"", expires_ms, False, -1, size)

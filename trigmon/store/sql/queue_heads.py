@@ -63,4 +63,4 @@ def _readable(q_name: str, rows: list[Row]) -> list[StoredMessage]:
 def _is_first(selection: Selection) -> bool:
     """Returns whether it asks for the first messages of a queue without further conditions."""
     is_plain = selection.is_anything and selection.summary is None and selection.reserved is None
-    return is_plain and selection.form is not Form.WITHOUT_DATA  # what is reserved does not stay to be read ahead
+    return is_plain and selection.form is not Form.COLUMNS  # what is reserved does not stay to be read ahead

@@ -20,8 +20,9 @@ from trigmon.mq.enums import UnitOutcome
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import group_changes as g
 from trigmon.rules.model import handle_changes as h
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.handles import UnitFacts
-from trigmon.rules.model.stored_messages import Cursor, StoredMessage
+from trigmon.rules.model.stored_messages import Cursor, MessageColumns, StoredMessage
 
 MOST_ROWS = 512
 MOST_BYTES = 1 << 20
@@ -74,20 +75,20 @@ class Window:
         if messages:
             self.end = self.entries[-1].key
 
-    def remove(self, message: StoredMessage) -> None:
+    def remove(self, priority: int, number: int) -> None:
         """Removes a message that is no longer available."""
-        key = -message.priority, message.number
+        key = -priority, number
         place = bisect_left(self.entries, key, key=_key)
         if place < len(self.entries) and self.entries[place].key == key:
             self._bytes -= len(self.entries.pop(place).message.data)
 
-    def remove_all(self, messages: Sequence[StoredMessage]) -> None:
+    def remove_all(self, columns: MessageColumns) -> None:
         """Removes messages that are no longer available; the first ones, in their order, at once."""
-        count = len(messages)
+        count = len(columns)
         firsts = [entry.message for entry in self.entries[:count]]
-        if [each.number for each in firsts] != [each.number for each in messages]:
-            for message in messages:
-                self.remove(message)
+        if [each.number for each in firsts] != columns.numbers:
+            for priority, number in zip(columns.priorities, columns.numbers, strict=True):
+                self.remove(priority, number)
             return
         self._bytes -= sum([len(each.data) for each in firsts])
         del self.entries[:count]
@@ -208,12 +209,12 @@ class Ahead:
     def _remove(self, change: c.RemoveMessage | c.SetAside) -> None:
         self._went(change.message)
 
-    def _reserve(self, change: c.ReserveMessages) -> None:
-        window = self._windows.get(change.messages[0].q_name)
+    def _reserve(self, change: r.ReserveMessages) -> None:
+        window = self._windows.get(change.columns.q_name)
         if window is not None:
-            window.remove_all(change.messages)
+            window.remove_all(change.columns)
 
-    def _return(self, change: c.ReturnReserved) -> None:
+    def _return(self, change: r.ReturnReserved) -> None:
         for message in change.messages:
             self.forget(message.q_name)
 
@@ -248,7 +249,7 @@ class Ahead:
     def _went(self, message: StoredMessage) -> None:
         window = self._windows.get(message.q_name)
         if window is not None:
-            window.remove(message)
+            window.remove(message.priority, message.number)
 
 
 def _says_all(unit: UnitFacts, noted: list[_Noted], *, is_commit: bool) -> bool:
@@ -269,8 +270,8 @@ FOLLOWED: dict[type[c.AnyChange], Callable[[Ahead, Any], None]] = {
     c.CarryOver: Ahead._carry_over,
     c.RemoveMessage: Ahead._remove,
     c.SetAside: Ahead._remove,
-    c.ReserveMessages: Ahead._reserve,
-    c.ReturnReserved: Ahead._return,
+    r.ReserveMessages: Ahead._reserve,
+    r.ReturnReserved: Ahead._return,
     c.EndUnit: Ahead._end_unit,
     c.DropDefinition: Ahead._drop,
 }
@@ -289,8 +290,8 @@ UNAFFECTED: frozenset[type[c.AnyChange]] = frozenset(
         c.SetCause,
         c.SetPause,
         c.DropPause,
-        c.SetReservation,
-        c.SettleReserved,
+        r.SetReservation,
+        r.SettleReserved,
         h.OpenHandle,
         h.CloseHandle,
         h.MoveCursor,

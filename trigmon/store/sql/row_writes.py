@@ -18,9 +18,10 @@ from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import ObjectType, UnitOutcome
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.group_completeness import START, Item, Whole
 from trigmon.rules.model.handles import UnitFacts
-from trigmon.rules.model.stored_messages import SLICE, StoredMessage, is_simple
+from trigmon.rules.model.stored_messages import SLICE, StoredMessage
 from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import KEPT_RESERVATIONS
 from trigmon.store.sql import statements as sql
@@ -174,17 +175,17 @@ def _set_aside(store: RowStore, change: c.SetAside) -> None:
     store.messages.set_aside(change.message, store.numbers[change.message.q_name])
 
 
-def _reserve_messages(store: RowStore, change: c.ReserveMessages) -> None:
-    for message in change.messages:
-        store.rewrite(message)
-    queue = store.numbers[change.messages[0].q_name]
-    numbers = [message.number for message in change.messages]
+def _reserve_messages(store: RowStore, change: r.ReserveMessages) -> None:
+    numbers = change.columns.numbers
+    queue = store.numbers[change.columns.q_name]
+    for number in numbers if store.leftovers.available else ():
+        store.leftovers.rewrite(queue, number)
     has_groups = store.messages.groups.has_groups(queue)
     is_recorded = (
         store.reserves_ranges
         and not has_groups
         and queue not in store.leftovers.available
-        and is_simple(change.messages)
+        and not change.messages
         and store.ranges.take(queue, change.reservation, change.first, numbers)
     )
     if not is_recorded:
@@ -193,7 +194,7 @@ def _reserve_messages(store: RowStore, change: c.ReserveMessages) -> None:
         store.messages.groups.took_many(queue, change.messages)
 
 
-def _set_reservation(store: RowStore, change: c.SetReservation) -> None:
+def _set_reservation(store: RowStore, change: r.SetReservation) -> None:
     if not change.is_stored:
         return
     reservation = replace(change.reservation, holder=0, readers=())
@@ -207,13 +208,13 @@ def _set_reservation(store: RowStore, change: c.SetReservation) -> None:
         store.execute(sql.FORGET_RESERVATIONS, (*own, *own, KEPT_RESERVATIONS - 1))
 
 
-def _settle_reserved(store: RowStore, change: c.SettleReserved) -> None:
+def _settle_reserved(store: RowStore, change: r.SettleReserved) -> None:
     numbers = [message.number for message in change.messages]
     store.ranges.remove(store.numbers[change.messages[0].q_name], numbers)
     store.remove_rows(numbers)
 
 
-def _return_reserved(store: RowStore, change: c.ReturnReserved) -> None:
+def _return_reserved(store: RowStore, change: r.ReturnReserved) -> None:
     store.many(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
     queue = store.numbers[change.messages[0].q_name]
     store.ranges.remove(queue, [message.number for message in change.messages])
@@ -306,10 +307,10 @@ WRITE: dict[type[c.AnyChange], Any] = {
     c.DeleteLogically: _delete_logically,
     c.SetPause: _set_pause,
     c.DropPause: _drop_pause,
-    c.ReserveMessages: _reserve_messages,
-    c.SetReservation: _set_reservation,
-    c.SettleReserved: _settle_reserved,
-    c.ReturnReserved: _return_reserved,
+    r.ReserveMessages: _reserve_messages,
+    r.SetReservation: _set_reservation,
+    r.SettleReserved: _settle_reserved,
+    r.ReturnReserved: _return_reserved,
 }
 WRITE |= {kind: partial(_in_ledger, write) for kind, write in LEDGER_WRITES.items()}
 """The changes that are written to the database; the others change only facts in memory."""

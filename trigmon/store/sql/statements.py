@@ -283,6 +283,6 @@ INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET valu
 
 
 @cache
-def without_data(statement: str) -> str:
-    """Returns a look-up of messages whose rows have the size of the data in its place."""
-    return statement.replace(", data, checksum", ", length(data), checksum", 1)
+def by_columns(statement: str) -> str:
+    """Returns a look-up of messages whose rows have what :mod:`trigmon.store.sql.message_columns` reads."""
+    return statement.replace(COLUMNS, "id, priority, expires_ms, length(data), descriptor", 1)

@@ -9,12 +9,11 @@ from itertools import chain
 from typing import Any, ClassVar, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
-from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
@@ -24,8 +23,9 @@ from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, S
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.available_rows import open_available, open_unread
+from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.leftovers import Leftovers
+from trigmon.store.sql.message_columns import find_columns
 from trigmon.store.sql.outcomes import Outcomes
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead
@@ -144,7 +144,7 @@ class RowStore(BaseStore):
             standing.pauses[pause.what, pause.name] = pause
         self.ledger.load(standing)
         for (text,) in self.rows(sql.RESERVATIONS_LEFT):
-            standing.follow(c.SetReservation(_reservation(text)))
+            standing.follow(r.SetReservation(_reservation(text)))
         standing.mark()
 
     def _read_numbers(self) -> dict[int, str]:
@@ -194,15 +194,10 @@ class RowStore(BaseStore):
         number = self.numbers.get(selection.q_name)
         if number is None:
             return Found()
-        if selection.form is Form.WITHOUT_DATA and selection.q_name in self._checked:
-            selection = replace(selection, form=Form.WHOLE)
         try:
             found = self._found(selection, number)
             if selection.reserved is not None and found.damaged:
                 self._checked.add(selection.q_name)
-            if selection.form is Form.WITHOUT_DATA and (found.expired or found.damaged):
-                # A report may have the data of what expired; and what is damaged is found out by all of it.
-                found = self._found(replace(selection, form=Form.WHOLE), number)
         except self.error as error:
             raise StoreBroken(str(error)) from error
         return found
@@ -212,12 +207,12 @@ class RowStore(BaseStore):
         has_groups = self.messages.groups.has_groups(number)
         if not has_own and not has_groups and number not in self.leftovers.available:
             found = self._heads.found(selection, number, self.standing.locks)
+            if found is None and selection.form is Form.COLUMNS and selection.q_name not in self._checked:
+                found = find_columns(self._open_rows, self.ranges, selection, number, self.standing.locks)
             if found is not None:
                 return found
-        is_unread = selection.form is Form.WITHOUT_DATA
-        open_rows = partial(open_unread, self._open_rows) if is_unread else self._open_rows
         return Look(
-            partial(open_available, open_rows, self.ranges),
+            partial(open_available, self._open_rows, self.ranges),
             selection,
             number,
             self.standing.locks,

@@ -13,6 +13,7 @@ from itertools import islice
 
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
+from trigmon.rules.model import reservation_changes as r
 from trigmon.store.sqlite.unit_puts import size_of
 
 MOST = 1000
@@ -20,7 +21,7 @@ MOST_BYTES = 8 << 20
 """Kept without rows at most."""
 AT_ONCE = 64
 """Rows written by a turn that needs none of them."""
-_NEEDS_ALL_ROWS = {c.DropDefinition, c.DeleteLogically, c.ReserveMessages}
+_NEEDS_ALL_ROWS = {c.DropDefinition, c.DeleteLogically, r.ReserveMessages}
 
 
 class YoungMessages:

@@ -1,0 +1,59 @@
+"""Reads a queue's first messages by columns and without their data: a third of what it costs to read each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from trigmon.mq.descriptors import MessageDescriptor
+from trigmon.rules.model.stored_messages import Found, MessageColumns, Selection, kinds_of
+from trigmon.store.sql import statements as sql
+from trigmon.store.sql.available_rows import open_available
+from trigmon.store.sql.reserved_ranges import ReservedRanges
+
+OpenRows = Callable[[str, tuple[object, ...]], Any]
+
+_decode = msgspec.msgpack.Decoder(list[MessageDescriptor]).decode
+_put_ms = attrgetter("put_ms")
+_ARRAY = b"\xdd"
+"""MessagePack's type of an array with a length of four bytes."""
+
+
+def find_columns(
+    open_rows: OpenRows, ranges: ReservedRanges, selection: Selection, number: int, locks: Collection[int]
+) -> Found | None:
+    """Returns the first messages of a queue's number outside groups; None where they are to be read in another way."""
+    if locks:
+        return None
+
+    def open_columns(statement: str, values: tuple[object, ...]) -> Any:
+        return open_rows(sql.by_columns(statement), values)
+
+    rows = open_available(open_columns, ranges, sql.FIND_FIRST["plain"], (number,))
+    try:
+        columns = read_columns(rows, selection.q_name, selection.limit)
+    finally:
+        rows.close(True)
+    return None if columns is None else Found(columns=columns)
+
+
+def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> MessageColumns | None:
+    """Returns the messages of the first rows of :func:`trigmon.store.sql.statements.by_columns`.
+
+    None where there are none, and where one has to be looked at by itself: it expires, or it is damaged.
+    """
+    first = list(islice(rows, limit))
+    if not first:
+        return None
+    numbers, priorities, expiries, sizes, heads = map(list, zip(*first, strict=True))
+    if any(expiries) or set(map(type, chain(priorities, expiries, sizes))) != {int}:
+        return None
+    try:
+        descriptors = _decode(_ARRAY + len(heads).to_bytes(4, "big") + b"".join(heads))
+    except (msgspec.MsgspecError, TypeError, ValueError):  # the last for a text that is no UTF-8
+        return None
+    return MessageColumns(q_name, numbers, priorities, sizes, list(map(_put_ms, descriptors)), kinds_of(descriptors))
