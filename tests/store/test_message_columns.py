@@ -9,7 +9,7 @@ import pytest
 from tests.store.reserving import BROWSE, IN, fill, got, reserve
 from trigmon.mq.calls import Commit, Get, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.enums import GetOption, MsgFlag, PutOption
+from trigmon.mq.enums import GetOption, MsgFlag, PutOption, ReportOption
 from trigmon.rules.model.stored_messages import Form, Selection, columns_of
 from trigmon.store.sql import leftovers, message_columns
 
@@ -92,6 +92,24 @@ def test_a_descriptor_that_lacks_its_end_does_not_take_that_of_the_next_one(worl
     for cut in range(1, len(rows[1][4])):
         shorter = [rows[0], [*rows[1][:4], rows[1][4][:-cut]], rows[2]]
         assert message_columns.read_columns(shorter, q, 9) is None
+
+
+@SQL
+def test_a_priority_that_no_message_can_have_is_looked_at_by_itself(world, q):
+    fill(world, 3)
+    world.restart()  # now they have rows
+    rows = [list(row) for row in world.store.rows(ROWS)]
+    for priority in (-1, 10, "0"):
+        assert message_columns.read_columns([[rows[0][0], priority, *rows[0][2:]], *rows[1:]], q, 9) is None
+
+
+@pytest.mark.parametrize(("room", "is_plain"), [(3, True), (9, False)])
+def test_a_batch_is_plain_whatever_waits_behind_it(world, q, room, is_plain):
+    world.define("R")
+    fill(world, 3)
+    world.put(q, b"last", report=int(ReportOption.COD), reply_to_q="R")
+    made = reserve(world, max_bytes=room)
+    assert world.store.standing.reservations[made.reservation].is_plain is is_plain
 
 
 def test_a_group_that_is_reserved_whole_is_recorded_with_its_messages(world, q):

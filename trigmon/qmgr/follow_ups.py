@@ -124,6 +124,7 @@ class Notes:
         self._note_left(change.message.q_name, [change.message.number])
 
     def _note_left(self, q_name: str, numbers: Sequence[int]) -> None:
+        """Tells the command server that messages have left its queue."""
         if q_name == COMMAND_INPUT_Q:
             self.commands.left(numbers)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from operator import attrgetter
 from typing import NamedTuple
@@ -48,11 +48,14 @@ class StoredMessage(msgspec.Struct, frozen=True, gc=False):
         return max(1, (self.expires_ms - now) // 100) if self.expires_ms else EXPIRY_UNLIMITED
 
 
+Kind = tuple[int, str, int]
+
+
 class MessageColumns(msgspec.Struct, frozen=True):
     """Messages of one queue in get order, by columns and without their data.
 
-    ``sizes`` are bytes of data, ``put_ms`` milliseconds since 1970. ``kinds`` are the Report, Format and PutApplType
-    that some of them have. In a journal there are the numbers alone, which are all that rows are found by.
+    ``sizes`` are bytes of data, ``put_ms`` milliseconds since 1970. ``kinds`` are Report, Format and PutApplType.
+    In a journal there are the numbers alone, which are all that rows are found by.
     """
 
     q_name: str
@@ -60,27 +63,27 @@ class MessageColumns(msgspec.Struct, frozen=True):
     priorities: list[int] = []
     sizes: list[int] = []
     put_ms: list[int] = []
-    kinds: frozenset[tuple[int, str, int]] = frozenset()
+    kinds: list[Kind] = []
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def first(self, count: int) -> MessageColumns:
-        """Returns the first so many messages; ``kinds`` are still those of all."""
+        """Returns the first so many messages."""
         if count >= len(self):
             return self
-        numbers, priorities, sizes, put_ms = (
-            column[:count] for column in (self.numbers, self.priorities, self.sizes, self.put_ms)
+        return MessageColumns(
+            self.q_name,
+            self.numbers[:count],
+            self.priorities[:count],
+            self.sizes[:count],
+            self.put_ms[:count],
+            self.kinds[:count],
         )
-        return MessageColumns(self.q_name, numbers, priorities, sizes, put_ms, self.kinds)
 
 
-_kind = attrgetter("report", "format", "put_appl_type")
-
-
-def kinds_of(descriptors: Iterable[MessageDescriptor]) -> frozenset[tuple[int, str, int]]:
-    """Returns the Report, Format and PutApplType that some of these have."""
-    return frozenset(map(_kind, descriptors))
+kind_of: Callable[[MessageDescriptor], Kind] = attrgetter("report", "format", "put_appl_type")
+"""Returns Report, Format and PutApplType of a message."""
 
 
 def columns_of(messages: Sequence[StoredMessage]) -> MessageColumns:
@@ -92,7 +95,7 @@ def columns_of(messages: Sequence[StoredMessage]) -> MessageColumns:
         [message.priority for message in messages],
         [len(message.data) for message in messages],
         [descriptor.put_ms for descriptor in descriptors],
-        kinds_of(descriptors),
+        [kind_of(descriptor) for descriptor in descriptors],
     )
 
 

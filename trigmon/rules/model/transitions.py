@@ -192,7 +192,7 @@ def _drop_definition(standing: Standing, change: c.DropDefinition) -> None:
         standing.drop(standing.pauses, pause)
     for cause in causes_of(change, standing.causes):
         standing.drop(standing.causes, cause)
-    for reservation in [it for it in standing.reservations.values() if it.q_name == change.name]:
+    for reservation in [each for each in standing.reservations.values() if each.q_name == change.name]:
         if change.object_type is ObjectType.QLOCAL:
             _stand_behind(standing, reservation.number, reservation.behind, ())
             standing.drop(standing.reservations, reservation.number)

@@ -99,7 +99,7 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
     discards = met_on_the_way(found)
     reports = expiration_reports(found.expired, facts, now)
     reservation = own or _new(call, facts, ids.unit(), now)
-    count = len(found.columns or found.messages)
+    count = len(found.messages if found.columns is None else found.columns)
     is_all = count < _slice(reservation) and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
     if not count and not (own is not None and own.count):
         empties = [SetReservation(ended(own, (), UnitOutcome.COMMITTED, now))] if own is not None and is_all else []
@@ -205,17 +205,16 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
     room = _room(reservation, columns.sizes)
     if found is not None and room < len(columns):
         room = 0 if reservation.count else len(columns)  # the first group comes whatever its size
-    kept = () if is_simple(messages) else messages
-    longer_one, changes = _extended(reservation, columns, room, kept)
+    longer_one, changes = _extended(reservation, columns, room, messages[:room])
     return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
 
 
 def _extended(
     reservation: Reservation, columns: MessageColumns, room: int, messages: tuple[StoredMessage, ...] = ()
 ) -> tuple[Reservation, list[AnyChange]]:
-    """Returns the reservation with the first ``room`` messages, and the change that reserves them.
+    """Returns the reservation with the first ``room`` messages, and the changes that reserve them: one, or none.
 
-    ``messages`` are those of the columns, where one of them is of a group or expires.
+    ``messages`` are those first ones, where they came whole. They are recorded where their rows have to be marked.
     """
     chosen = columns.first(room)
     longer_one = replace(
@@ -227,14 +226,15 @@ def _extended(
     )
     if not room:
         return longer_one, []
-    return longer_one, [ReserveMessages(reservation.number, chosen, reservation.count, messages[:room])]
+    marked = () if is_simple(messages) else messages
+    return longer_one, [ReserveMessages(reservation.number, chosen, reservation.count, marked)]
 
 
 def _are_plain(columns: MessageColumns) -> bool:
     """Returns whether all can be read as they are stored, and removed unread."""
     return max(columns.sizes, default=0) <= _LARGE and all(
         not asks_for_delivery_report(report) and is_seen_as_stored(form, put_appl_type)
-        for report, form, put_appl_type in columns.kinds
+        for report, form, put_appl_type in set(columns.kinds)
     )
 
 
@@ -258,9 +258,9 @@ def decide_seal(call: Seal, facts: Facts, found: Found | None, now: int, ids: Id
 
 
 def _written(reservation: Reservation, *, is_all: bool) -> SetReservation:
-    """Returns the record behind a slice. It is complete when it is full, or when nothing more was there.
+    """Returns the record of the reservation behind a slice.
 
-    From then on it lasts, and may be read.
+    A reservation is complete when it is full, or when nothing more was there. From then on it lasts, and may be read.
     """
     if reservation.count and (is_all or reservation.count >= reservation.max_messages):
         reservation = replace(reservation, is_sealed=True)

@@ -1,4 +1,4 @@
-"""Reads a queue's first messages by columns and without their data: a third of what it costs to read each by itself."""
+"""Reads a queue's first messages by columns and without their data, for a reservation of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.rules.model.stored_messages import Found, MessageColumns, Selection, kinds_of
+from trigmon.rules.model.stored_messages import Found, MessageColumns, Selection, kind_of
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.reserved_ranges import ReservedRanges
@@ -19,6 +19,7 @@ OpenRows = Callable[[str, tuple[object, ...]], Any]
 
 _decode = msgspec.msgpack.Decoder(list[MessageDescriptor]).decode
 _put_ms = attrgetter("put_ms")
+_PRIORITIES = frozenset(range(10))
 _ARRAY = b"\xdd"
 """MessagePack's type of an array with a length of four bytes."""
 
@@ -26,9 +27,12 @@ _ARRAY = b"\xdd"
 def find_columns(
     open_rows: OpenRows, ranges: ReservedRanges, selection: Selection, number: int, locks: Collection[int]
 ) -> Found | None:
-    """Returns the first messages of a queue's number outside groups; None where they are to be read in another way."""
+    """Returns the first messages of the queue with this number; None where they have to be read one by one.
+
+    The queue has no messages of groups. ``limit_bytes`` does not matter, since no data is read.
+    """
     if locks:
-        return None
+        return None  # each number would have to be looked for among the locks
 
     def open_columns(statement: str, values: tuple[object, ...]) -> Any:
         return open_rows(sql.by_columns(statement), values)
@@ -44,7 +48,8 @@ def find_columns(
 def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> MessageColumns | None:
     """Returns the messages of the first rows of :func:`trigmon.store.sql.statements.by_columns`.
 
-    None where there are none, and where one has to be looked at by itself: it expires, or it is damaged.
+    None where there are none, and where one has to be looked at by itself: it expires, or what is read of it cannot be
+    right. Other damage is found when the message is read.
     """
     first = list(islice(rows, limit))
     if not first:
@@ -52,8 +57,12 @@ def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> MessageColumns
     numbers, priorities, expiries, sizes, heads = map(list, zip(*first, strict=True))
     if any(expiries) or set(map(type, chain(priorities, expiries, sizes))) != {int}:
         return None
+    if not set(priorities) <= _PRIORITIES:
+        return None
     try:
         descriptors = _decode(_ARRAY + len(heads).to_bytes(4, "big") + b"".join(heads))
-    except (msgspec.MsgspecError, TypeError, ValueError):  # the last for a text that is no UTF-8
+    except (msgspec.MsgspecError, TypeError, ValueError):  # ValueError: a text is no UTF-8
         return None
-    return MessageColumns(q_name, numbers, priorities, sizes, list(map(_put_ms, descriptors)), kinds_of(descriptors))
+    return MessageColumns(
+        q_name, numbers, priorities, sizes, list(map(_put_ms, descriptors)), list(map(kind_of, descriptors))
+    )
