@@ -94,7 +94,7 @@ def test_the_end_of_a_unit_has_what_its_rows_need():
 def test_what_is_done_to_reserved_messages_comes_back():
     messages = (stored(), stored(GROUPED))
     reserve, settle, give_back = back(
-        r.ReserveMessages(7, columns_of(messages), 3, messages),
+        r.ReserveMessages(7, columns_of("Q", messages), 3, messages),
         r.SettleReserved(messages),
         r.ReturnReserved(messages, 2),
     )

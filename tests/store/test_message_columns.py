@@ -42,14 +42,14 @@ def test_columns_are_those_of_the_messages_in_get_order_whatever_was_put_and_res
     for limit in (1, 7, 1000):
         found = look_up(world, limit)
         assert found.messages == ()
-        assert found.columns == columns_of(whole(world, limit))
+        assert found.columns == columns_of("Q", whole(world, limit))
 
 
 def test_the_first_columns_are_those_of_the_first_messages(world, q):
     fill(world, 9, priority=3)
     messages = whole(world)
-    columns = columns_of(messages)
-    assert columns.first(4) == columns_of(messages[:4])
+    columns = columns_of("Q", messages)
+    assert columns.first(4) == columns_of("Q", messages[:4])
     assert columns.first(9) == columns.first(99) == columns
     assert len(columns.first(0)) == 0
 

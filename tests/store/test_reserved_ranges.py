@@ -196,7 +196,7 @@ class TestWithoutMarks:
 def reserved_change(reservation, messages):
     from trigmon.rules.model.reservation_changes import ReserveMessages
 
-    return ReserveMessages(reservation, columns_of(messages), 0)
+    return ReserveMessages(reservation, columns_of(messages[0].q_name, messages), 0)
 
 
 @ON_SQLITE

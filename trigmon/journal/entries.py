@@ -92,7 +92,7 @@ def _reserve(
     reservation: int, first: int, q_name: str, parts: _Stretches, refs: list[tuple[Ref, int]]
 ) -> r.ReserveMessages:
     messages = tuple(replace(_message(ref), expires_ms=ms) for ref, ms in refs)
-    columns = columns_of(messages) if messages else MessageColumns(q_name, list(_numbers(parts)))
+    columns = columns_of(q_name, messages) if messages else MessageColumns(q_name, list(_numbers(parts)))
     return r.ReserveMessages(reservation, columns, first, messages)
 
 

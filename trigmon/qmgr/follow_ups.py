@@ -27,6 +27,7 @@ from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.decision import Decision
 from trigmon.rules.model.events import CommandPut, ScanDue, SweepDue
+from trigmon.rules.model.stored_messages import StoredMessage
 from trigmon.rules.triggers.extensions import watches_the_clock
 
 _GOT = frozenset({WasGot, WereGot})
@@ -121,16 +122,17 @@ class Notes:
 
     def _note_removed(self, change: c.RemoveMessage, now: int) -> None:
         self._activity.removed(change.message.q_name, now)
-        self._note_left(change.message.q_name, [change.message.number])
+        self._note_left(change.message)
 
-    def _note_left(self, q_name: str, numbers: Sequence[int]) -> None:
-        """Tells the command server that messages have left its queue."""
-        if q_name == COMMAND_INPUT_Q:
-            self.commands.left(numbers)
+    def _note_left(self, message: StoredMessage) -> None:
+        """Tells the command server that a message has left its queue."""
+        if message.q_name == COMMAND_INPUT_Q:
+            self.commands.left((message.number,))
 
     def _note_reserved(self, change: r.ReserveMessages, now: int) -> None:
         columns = change.columns
-        self._note_left(columns.q_name, columns.numbers)
+        if columns.q_name == COMMAND_INPUT_Q:
+            self.commands.left(columns.numbers)
         self._activity.got_many(columns.q_name, columns.put_ms, now)
 
     def _note_unit(self, change: c.EndUnit, now: int) -> None:
@@ -179,7 +181,7 @@ class Notes:
 
     def _note_damaged(self, change: c.SetAside, now: int) -> None:
         self.events.append(MessageDamaged(change.message.q_name, change.message.number))
-        self._note_left(change.message.q_name, [change.message.number])
+        self._note_left(change.message)
 
     def _note_gone(self, change: handle_changes.DropConnection, now: int) -> None:
         session = self._sessions.pop(change.connection, None)

@@ -86,11 +86,11 @@ kind_of: Callable[[MessageDescriptor], Kind] = attrgetter("report", "format", "p
 """Returns Report, Format and PutApplType of a message."""
 
 
-def columns_of(messages: Sequence[StoredMessage]) -> MessageColumns:
-    """Returns these messages by columns; there is at least one."""
+def columns_of(q_name: str, messages: Sequence[StoredMessage]) -> MessageColumns:
+    """Returns these messages of one queue by columns."""
     descriptors = [message.descriptor for message in messages]
     return MessageColumns(
-        messages[0].q_name,
+        q_name,
         [message.number for message in messages],
         [message.priority for message in messages],
         [len(message.data) for message in messages],

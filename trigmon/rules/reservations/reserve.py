@@ -108,7 +108,8 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
         return Decision(reply, [*discards, *empties], reports)
     held = _held_by(reservation, facts)
     if found.columns is not None:
-        longer_one, changes = _extended(held, found.columns, _room(held, found.columns.sizes))
+        room = _room(held, found.columns.sizes)
+        longer_one, changes = _extended(held, found.columns.first(room), is_full=room < count)
         written = _written(longer_one, is_all=is_all)
         return Decision(_as_reply(written.reservation), [*changes, written])
     until = reservation.count + SLICE
@@ -201,33 +202,32 @@ def decide_take_in(call: TakeIn, facts: Facts, found: Found | None, now: int, id
     if reservation.is_sealed or reservation.count >= call.until:
         return Decision()
     messages = call.messages if found is None else tuple(_group(found.messages))
-    columns = columns_of(messages)
-    room = _room(reservation, columns.sizes)
-    if found is not None and room < len(columns):
-        room = 0 if reservation.count else len(columns)  # the first group comes whatever its size
-    longer_one, changes = _extended(reservation, columns, room, messages[:room])
+    room = _room(reservation, [len(message.data) for message in messages])
+    if found is not None and room < len(messages):
+        room = 0 if reservation.count else len(messages)  # the first group comes whatever its size
+    chosen = messages[:room]
+    marked = () if is_simple(chosen) else chosen
+    columns = columns_of(reservation.q_name, chosen)
+    longer_one, changes = _extended(reservation, columns, is_full=room < len(messages), marked=marked)
     return Decision(changes=[*changes, SetReservation(longer_one, is_stored=False)])
 
 
 def _extended(
-    reservation: Reservation, columns: MessageColumns, room: int, messages: tuple[StoredMessage, ...] = ()
+    reservation: Reservation, chosen: MessageColumns, *, is_full: bool, marked: tuple[StoredMessage, ...] = ()
 ) -> tuple[Reservation, list[AnyChange]]:
-    """Returns the reservation with the first ``room`` messages, and the changes that reserve them: one, or none.
+    """Returns the reservation with these messages behind its own, and the changes that reserve them: one, or none.
 
-    ``messages`` are those first ones, where they came whole. They are recorded where their rows have to be marked.
+    ``is_full``: there is no room for the next one. ``marked`` are the same messages, where rows have to be marked.
     """
-    chosen = columns.first(room)
     longer_one = replace(
         reservation,
         runs=longer(reservation.runs, chosen.priorities),
         size=reservation.size + sum(chosen.sizes),
-        is_sealed=room < len(columns),
+        is_sealed=is_full,
         is_plain=(reservation.is_plain or not reservation.count) and _are_plain(chosen),
     )
-    if not room:
-        return longer_one, []
-    marked = () if is_simple(messages) else messages
-    return longer_one, [ReserveMessages(reservation.number, chosen, reservation.count, marked)]
+    changes: list[AnyChange] = [ReserveMessages(reservation.number, chosen, reservation.count, marked)]
+    return longer_one, changes if chosen.numbers else []
 
 
 def _are_plain(columns: MessageColumns) -> bool:

@@ -37,7 +37,7 @@ class ReservedMessages:
         columns = change.columns
         places = zip(columns.priorities, columns.numbers, strict=True)
         for ordinal, (priority, number) in enumerate(places, change.first):
-            row = self._rows.of[columns.q_name][-priority, number]
+            row = self._rows.at(columns.q_name, priority, number)
             self._rows.set(Row(replace(row.message, ordinal=ordinal), 0, change.reservation))
 
     def write(self, change: r.SetReservation) -> None:

@@ -244,7 +244,11 @@ class Rows:
 
     def row(self, message: StoredMessage | Marked) -> Row:
         """Returns the row of a message."""
-        return self.of[message.q_name][-message.priority, message.number]
+        return self.at(message.q_name, message.priority, message.number)
+
+    def at(self, q_name: str, priority: int, number: int) -> Row:
+        """Returns the row at a place in get order."""
+        return self.of[q_name][-priority, number]
 
     def of_unit(self, unit_id: int, q_names: Iterable[str]) -> Iterator[Row]:
         """Yields the rows on these queues that a unit of work put or got."""

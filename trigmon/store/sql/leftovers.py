@@ -11,7 +11,7 @@ The deferred work of units is recorded, by the units' numbers, in the turn in wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from trigmon.rules.model.handles import UnitFacts
@@ -114,10 +114,11 @@ class Leftovers:
         """Whether another unit may defer the rewriting of its messages."""
         return len({unit for units in self.available.values() for unit in units}) < MOST_UNITS
 
-    def rewrite(self, queue: int, number: int) -> None:
-        """Rewrites one available message as its unit's end demands, before anything else is done to it."""
+    def rewrite(self, queue: int, numbers: Iterable[int]) -> None:
+        """Rewrites available messages as their units' ends demand, before anything else is done to them."""
         for what, unit in self.available.get(queue, ()):
-            self._execute(_ONE[what], (number, unit))
+            for number in numbers:
+                self._execute(_ONE[what], (number, unit))
 
     def remove(self) -> None:
         """Processes the next slice; rows that look-ups find come first."""

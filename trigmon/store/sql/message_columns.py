@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
@@ -24,15 +24,11 @@ _ARRAY = b"\xdd"
 """MessagePack's type of an array with a length of four bytes."""
 
 
-def find_columns(
-    open_rows: OpenRows, ranges: ReservedRanges, selection: Selection, number: int, locks: Collection[int]
-) -> Found | None:
+def find_columns(open_rows: OpenRows, ranges: ReservedRanges, selection: Selection, number: int) -> Found | None:
     """Returns the first messages of the queue with this number; None where they have to be read one by one.
 
-    The queue has no messages of groups. ``limit_bytes`` does not matter, since no data is read.
+    The queue has no messages of groups, and none is locked. ``limit_bytes`` does not matter, since no data is read.
     """
-    if locks:
-        return None  # each number would have to be looked for among the locks
 
     def open_columns(statement: str, values: tuple[object, ...]) -> Any:
         return open_rows(sql.by_columns(statement), values)

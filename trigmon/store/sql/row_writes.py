@@ -159,8 +159,9 @@ def _add(store: RowStore, change: c.AddMessage) -> None:
 
 
 def _take(store: RowStore, change: c.TakeMessage) -> None:
-    store.rewrite(change.message)
-    store.messages.take(change.message, store.numbers[change.message.q_name], change.unit_id)
+    queue = store.numbers[change.message.q_name]
+    store.leftovers.rewrite(queue, (change.message.number,))
+    store.messages.take(change.message, queue, change.unit_id)
 
 
 def _carry_over(store: RowStore, change: c.CarryOver) -> None:
@@ -178,8 +179,7 @@ def _set_aside(store: RowStore, change: c.SetAside) -> None:
 def _reserve_messages(store: RowStore, change: r.ReserveMessages) -> None:
     numbers = change.columns.numbers
     queue = store.numbers[change.columns.q_name]
-    for number in numbers if store.leftovers.available else ():
-        store.leftovers.rewrite(queue, number)
+    store.leftovers.rewrite(queue, numbers)
     has_groups = store.messages.groups.has_groups(queue)
     is_recorded = (
         store.reserves_ranges

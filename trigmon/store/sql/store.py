@@ -19,7 +19,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
@@ -207,8 +207,10 @@ class RowStore(BaseStore):
         has_groups = self.messages.groups.has_groups(number)
         if not has_own and not has_groups and number not in self.leftovers.available:
             found = self._heads.found(selection, number, self.standing.locks)
-            if found is None and selection.form is Form.COLUMNS and selection.q_name not in self._checked:
-                found = find_columns(self._open_rows, self.ranges, selection, number, self.standing.locks)
+            # Each number would have to be looked for among the locks.
+            can_be_columns = selection.q_name not in self._checked and not self.standing.locks
+            if found is None and selection.form is Form.COLUMNS and can_be_columns:
+                found = find_columns(self._open_rows, self.ranges, selection, number)
             if found is not None:
                 return found
         return Look(
@@ -245,11 +247,6 @@ class RowStore(BaseStore):
         return self.ledger.outdated(keep_count, ended_before_ms)
 
     # -- writing ----------------------------------------------------------------------------------------
-
-    def rewrite(self, message: StoredMessage) -> None:
-        """Rewrites a message whose unit of work has ended, if that is left to do, before another write of it."""
-        if self.leftovers.available:
-            self.leftovers.rewrite(self.numbers[message.q_name], message.number)
 
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes the rows of these messages."""

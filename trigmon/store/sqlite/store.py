@@ -269,8 +269,8 @@ class SqliteStore(RowStore):
             found = super().find(selection)
             if found.damaged and self.leftovers.available:
                 self._will_write()
-                for each in found.damaged:
-                    self.rewrite(each)
+                damaged = [each.number for each in found.damaged]
+                self.leftovers.rewrite(self.numbers[selection.q_name], damaged)
             if selection.reserved is not None or all(can_be_put_aside(self._db, each.number) for each in found.damaged):
                 return found
         except (StoreBroken, *WRONG_VALUES, *DAMAGE) as error:

@@ -93,9 +93,9 @@ class GroupWrites:
 
     def _take(self, change: c.TakeMessage) -> None:
         message = change.message
-        if self.leftovers.available:
-            self.leftovers.rewrite(self._snapshot.numbers[message.q_name], message.number)
-        self._messages.take(message, self._snapshot.numbers[message.q_name], self.of_group(change.unit_id))
+        queue = self._snapshot.numbers[message.q_name]
+        self.leftovers.rewrite(queue, (message.number,))
+        self._messages.take(message, queue, self.of_group(change.unit_id))
         self._ahead.follow(change)
         unit = self.units.get(change.unit_id, NO_UNIT)
         if message.is_own:
