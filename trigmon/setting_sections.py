@@ -72,6 +72,7 @@ class ServerSettings(Section):
     frame_timeout_s: Seconds
     reply_timeout_s: Seconds
     stop_timeout_s: Seconds
+    busy_poll_us: Annotated[int, Field(ge=0, le=1000)]
 
     @property
     def tcp_address(self) -> tuple[str, int] | None:

@@ -240,7 +240,11 @@ class Daemon:
         half = self._setup.half
         if half is not None:
             return InAThread(half.fileno(), half.was_notified, lambda: self._turns.look())
-        return InAThread() if self._setup.remote is not None else OnTheLoop()
+        if self._setup.remote is not None:
+            return InAThread()
+        if isinstance(self._loop, EventLoop):  # beside a thread it would keep the interpreter from it
+            self._loop.poll_busily(self._settings.server.busy_poll_us / 1e6)
+        return OnTheLoop()
 
     def _sockets(self) -> list[socket.socket]:
         """Returns the listening sockets: what a socket unit opened, and what is missing of our own."""
