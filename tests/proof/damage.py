@@ -26,6 +26,7 @@ from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.sessions import Identity, Session
 from trigmon.store.port import AnothersStore, StoreBroken, StoreLost, UnsupportedVersion
+from trigmon.store.sqlite.connection import PAGE_SIZE
 from trigmon.store.sqlite.store import SqliteStore
 
 QUEUES = [f"Q{number}" for number in range(4)]
@@ -230,38 +231,39 @@ def a_bit_of_the_database(directory: Path, chance: random.Random) -> str:
     path = directory / DATABASE
     at, bit = chance.randrange(path.stat().st_size), chance.randrange(8)
     flip(path, at, bit)
-    return f"{DATABASE} page {at // 4096 + 1} byte {at % 4096} bit {bit}"
+    return f"{DATABASE} page {at // PAGE_SIZE + 1} byte {at % PAGE_SIZE} bit {bit}"
 
 
 def a_bit_at_a_rows_begin(directory: Path, chance: random.Random) -> str:
     """In the head of a page, where the cells are said, or in the first bytes of a cell."""
     path = directory / DATABASE
     data = path.read_bytes()
-    page = chance.randrange(len(data) // 4096)
-    start = page * 4096 + (100 if page == 0 else 0)
+    page = chance.randrange(len(data) // PAGE_SIZE)
+    start = page * PAGE_SIZE + (100 if page == 0 else 0)
     cells = int.from_bytes(data[start + 3 : start + 5], "big")
     at = start + chance.randrange(12)
     if data[start] in (2, 5, 10, 13) and cells and chance.random() < 0.8:
         where = start + (12 if data[start] in (2, 5) else 8) + 2 * chance.randrange(min(cells, 500))
-        at = page * 4096 + min(4095, int.from_bytes(data[where : where + 2], "big") + chance.randrange(40))
+        cell = int.from_bytes(data[where : where + 2], "big")
+        at = page * PAGE_SIZE + min(PAGE_SIZE - 1, cell + chance.randrange(40))
     bit = chance.randrange(8)
     flip(path, at, bit)
-    return f"{DATABASE} page {page + 1} byte {at % 4096} bit {bit}"
+    return f"{DATABASE} page {page + 1} byte {at % PAGE_SIZE} bit {bit}"
 
 
 def a_page_is_gone(directory: Path, chance: random.Random) -> str:
     path = directory / DATABASE
-    page = chance.randrange(1, path.stat().st_size // 4096)
+    page = chance.randrange(1, path.stat().st_size // PAGE_SIZE)
     with path.open("r+b") as file:
-        file.seek(page * 4096)
-        file.write(chance.choice((bytes(4096), chance.randbytes(4096))))
+        file.seek(page * PAGE_SIZE)
+        file.write(chance.choice((bytes(PAGE_SIZE), chance.randbytes(PAGE_SIZE))))
     return f"{DATABASE} page {page + 1} overwritten"
 
 
 def the_database_is_cut(directory: Path, chance: random.Random) -> str:
     path = directory / DATABASE
     size = chance.choice(
-        (0, chance.randrange(path.stat().st_size), 4096 * chance.randrange(path.stat().st_size // 4096))
+        (0, chance.randrange(path.stat().st_size), PAGE_SIZE * chance.randrange(path.stat().st_size // PAGE_SIZE))
     )
     with path.open("r+b") as file:
         file.truncate(size)

@@ -7,8 +7,7 @@ import pytest
 
 import trigmon
 from tests.daemons import define
-
-PAGE = 4096
+from trigmon.store.sqlite.connection import PAGE_SIZE as PAGE
 
 
 @pytest.fixture

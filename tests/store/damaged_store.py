@@ -6,10 +6,11 @@ from tests.worlds import World
 from trigmon.mq.calls import Get
 from trigmon.mq.enums import OpenOption
 from trigmon.store.sqlite.checksums import register
+from trigmon.store.sqlite.connection import PAGE_SIZE
 from trigmon.store.sqlite.store import SqliteStore
 
 IN = OpenOption.INPUT_SHARED
-PAGE = 4096
+PAGE = PAGE_SIZE
 
 
 def filled(tmp_path):

@@ -20,38 +20,45 @@ MOST_IN_VAIN = 10
 class _Selector(selectors.DefaultSelector):
     """Reports one more descriptor behind those that are ready, so that its reader is called last in the pass.
 
-    ``busy_poll_s``: where one descriptor alone was ready, it polls the next for so long before it sleeps. A client that
-    is alone sends its next call at once, and to wake a process from sleep takes as long as the call. Where others need
-    the processor that call comes late: each poll in vain doubles the waits without one, each other one halves them.
+    ``busy_poll_s``: where one descriptor alone was ready twice, it polls for so long before it sleeps. A client that is
+    alone sends its next call at once, and to wake a process from sleep takes as long as the call. Where others need the
+    processor that call comes late: a poll in vain doubles the waits without one, one that finds something halves them.
     """
 
     last: int = -1
     is_pass: bool = False
     busy_poll_s: float = 0.0
-    _was_one: bool = False
+    _alone: int = -1
+    _is_alone: bool = False
     _in_vain: int = 0
     _skipped: int = 0
 
     def select(self, timeout: float | None = None) -> Ready:
         """Returns what is ready, and the last descriptor if anything is."""
-        ready = (self._was_one and self._poll_busily(timeout)) or super().select(timeout)
-        self._was_one = len(ready) == 1
+        ready: Ready = []
+        if self._is_alone and self._is_poll_due(timeout):
+            ready = self._poll()
+            timeout = None if timeout is None else timeout - self.busy_poll_s
+        ready = ready or super().select(timeout)
+        alone = ready[0][0].fd if len(ready) == 1 else -1
+        self._is_alone = alone == self._alone >= 0
+        self._alone = alone
         if ready:
             self.is_pass = True
             ready.append((self.get_key(self.last), selectors.EVENT_READ))
         return ready
 
-    def _poll_busily(self, timeout: float | None) -> Ready:
-        """Returns what became ready during a busy poll; nothing where none is due."""
+    def _is_poll_due(self, timeout: float | None) -> bool:
         if not self.busy_poll_s or (timeout is not None and timeout < self.busy_poll_s):
-            return []
-        if self._skipped:
-            self._skipped -= 1
-            return []
+            return False
+        self._skipped -= 1
+        return self._skipped < 0
+
+    def _poll(self) -> Ready:
+        """Returns what becomes ready while it polls."""
         end = time.monotonic() + self.busy_poll_s
-        ready: Ready = []
-        while not ready and time.monotonic() < end:
-            ready = super().select(0)
+        while not (ready := super().select(0)) and time.monotonic() < end:
+            pass
         self._in_vain = max(0, self._in_vain - 1) if ready else min(self._in_vain + 1, MOST_IN_VAIN)
         self._skipped = (1 << self._in_vain) - 1
         return ready

@@ -11,7 +11,7 @@ The deferred work of units is recorded, by the units' numbers, in the turn in wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from trigmon.rules.model.handles import UnitFacts
@@ -114,7 +114,7 @@ class Leftovers:
         """Whether another unit may defer the rewriting of its messages."""
         return len({unit for units in self.available.values() for unit in units}) < MOST_UNITS
 
-    def rewrite(self, queue: int, numbers: Iterable[int]) -> None:
+    def rewrite(self, queue: int, numbers: Collection[int]) -> None:
         """Rewrites available messages as their units' ends demand, before anything else is done to them."""
         for what, unit in self.available.get(queue, ()):
             for number in numbers:

@@ -26,6 +26,8 @@ RELEASED_VERSION = 8
 UPGRADES: dict[int, tuple[str, ...]] = {8: ()}  # version 8 knows no namelists, and no ranges of reserved messages
 """By version the statements that make the next one of it. A released one never changes."""
 APPLICATION_ID = 0x54524D51
+PAGE_SIZE = 16384
+"""Bytes, of a new database: rows of messages cost a third less than in pages of 4096. An older one keeps its own."""
 LOWEST_SQLITE = (3, 51, 3)
 
 # Exclusive locking keeps the WAL index in this process, so no other process can read half a turn. Checkpoints run when
@@ -103,6 +105,7 @@ def connect(path: Path, vfs: str | None = None) -> apsw.Connection:
         # Else each execution of a look-up by a partial index is planned anew for its values.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.set_busy_timeout(0)
+        connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")  # first: it has no effect once there is a WAL
         for name, value, wanted in PRAGMAS:
             # fetchall: a pragma that returns rows takes effect only when all are read
             connection.execute(f"PRAGMA {name} = {value}").fetchall()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 FILE_NAME = "spare"
 SIZE = 1 << 20
-"""Bytes. On a nearly full disk the log is kept as short (:data:`trigmon.store.sqlite.turn_log.SHORT_PAGES`)."""
+"""Bytes. On a nearly full disk the log is kept as short (:data:`trigmon.store.sqlite.turn_log.SHORT_BYTES`)."""
 
 
 class Spare:

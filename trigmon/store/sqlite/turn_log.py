@@ -21,8 +21,8 @@ from trigmon.journal.journal import JournalFullError
 from trigmon.store.port import StoreBroken
 from trigmon.store.sqlite.file_modes import keep_others_out
 
-CHECKPOINT_PAGES = 4096
-SHORT_PAGES = 128
+CHECKPOINT_BYTES = 16 << 20
+SHORT_BYTES = 512 << 10
 """The same on a nearly full disk: the file may have to grow by all that the log holds."""
 
 FILE_NAME = "last_turn"
@@ -193,6 +193,7 @@ class TurnLog:
     def follow(self, db: apsw.Connection) -> None:
         """Follows the WAL of this database from now on."""
         self._db = db
+        self._page_size = int(db.pragma("page_size"))
         self.pages = self.synced_pages = 0
         db.set_wal_hook(self._note_pages)
 
@@ -200,7 +201,8 @@ class TurnLog:
         """Returns whether the WAL is to be moved into the file; a nearly full disk ends the hold of that file."""
         if is_disk_nearly_full:
             self.is_held = False
-        return not self.is_held and self.pages >= (SHORT_PAGES if is_disk_nearly_full else CHECKPOINT_PAGES)
+        limit = SHORT_BYTES if is_disk_nearly_full else CHECKPOINT_BYTES
+        return not self.is_held and self.pages * self._page_size >= limit
 
     def _note_pages(self, _db: apsw.Connection, _name: str, pages: int) -> int:
         self.pages = pages
