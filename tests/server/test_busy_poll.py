@@ -146,7 +146,7 @@ def test_a_wait_behind_a_poll_in_vain_is_shorter_by_it(selector, pairs, waits):
     assert waits[-1] == pytest.approx(SHORT_S)
 
 
-def test_the_loop_polls_for_the_span_that_it_is_told(waits):
+def test_the_loop_polls_for_its_span(waits):
     loop = EventLoop()
     loop.poll_busily(SPAN_S)
     ours, theirs = socket.socketpair()
