@@ -14,13 +14,13 @@ from pathlib import Path
 
 from tests.daemons import define
 from tests.launch.disks import SmallDisk
+from tests.ledger import have_all_ended, recorded_runs
 from tests.waiting import until
 from trigmon.keeper.subreaper import parent_of
-from trigmon.mq.calls import Display, Runs
+from trigmon.mq.calls import Display
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 WAIT_S = 300.0
-OPEN = ("held", "due", "started", "serving", "drained")
 
 TAKES = """\
 import sys
@@ -130,20 +130,12 @@ class Siege:
             if is_full:
                 self.disk.make_room()
 
-    def runs(self):
-        found, before, more = [], "", True
-        while more:
-            reply = self.qm.call(Runs(before=before))
-            found += reply.rows
-            before, more = found[-1]["run_id"] if found else "", reply.more
-        return found
-
     def wait_until_done(self):
-        until(lambda: not any(self.qm.call(Runs(where={"state": s}, limit=1)).rows for s in OPEN), WAIT_S)
+        until(lambda: have_all_ended(self.qm), WAIT_S)
 
     def judge(self):
         """Checks that each trigger of EVERY ran once a try and each message of FIRST was taken; returns the counts."""
-        runs = self.runs()
+        runs = recorded_runs(self.qm)
         every = [run for run in runs if run["q_name"] == "E"]
         starts = Counter(self.starts.read_text().split())
         states = Counter(run["state"] for run in every)

@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 
 from tests.daemons import define
-from tests.ledger import recorded_runs
+from tests.ledger import have_all_ended, recorded_runs
 from tests.monitor.killing import Proxy, frames, lines
 from tests.waiting import until
 from trigmon.keeper import protocol
@@ -22,7 +22,6 @@ from trigmon.mq.calls import Display
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 WAIT_S = 600.0
-OPEN = ("held", "due", "started")
 
 
 class MonitoredMachine:
@@ -77,7 +76,7 @@ class MonitoredMachine:
         return recorded_runs(self.qm, **where)
 
     def is_done(self, triggers):
-        return len(self.runs()) >= triggers and not any(self.runs(state=state) for state in OPEN)
+        return len(self.runs()) >= triggers and have_all_ended(self.qm)
 
     def wait_until_done(self, triggers):
         deadline = time.monotonic() + WAIT_S

@@ -9,6 +9,7 @@ import signal
 import time
 from contextlib import suppress
 
+from tests.ledger import recorded_runs
 from tests.waiting import until
 from trigmon.keeper import run_directory
 from trigmon.launch.spark.warm import connect_server
@@ -31,7 +32,7 @@ class Chaos:
         self.runs = runs
         self.chance = random.Random(seed)
         self.fates, self.at = {}, {}
-        self.put, self.before = 0, len(machine.all_runs())
+        self.put, self.before = 0, len(recorded_runs(machine.qm))
         self.largest_rss = 0
         blows = [self.kill_server] * server_kills + [self.kill_monitor] * monitor_kills
         self.chance.shuffle(blows)
@@ -57,11 +58,11 @@ class Chaos:
 
     def open(self):
         """Returns the runs that have not ended."""
-        return [run for run in self.machine.all_runs() if run["state"] in OPEN]
+        return [run for run in recorded_runs(self.machine.qm) if run["state"] in OPEN]
 
     def all_recorded(self):
         """Returns whether each message has become a run: a busy monitor takes its time."""
-        return len(self.machine.all_runs()) >= self.before + self.put
+        return len(recorded_runs(self.machine.qm)) >= self.before + self.put
 
     def meet_fate(self, run):
         """Draws once what happens to a run; an endless one is always ended."""
@@ -120,7 +121,7 @@ class Chaos:
 
     def check(self, most_rss):
         """Checks that every run's end is known, and that the current server has no query and no session left."""
-        runs = self.machine.all_runs()
+        runs = recorded_runs(self.machine.qm)
         assert {run["state"] for run in runs} <= ENDED
         assert len(runs) >= self.before + self.runs
         server = self.machine.wait_until_there(besides=self.gone())

@@ -76,15 +76,6 @@ class WarmMachine:
         """Returns the ledger's records, oldest first."""
         return self.qm.call(Runs(where=where)).rows[::-1]
 
-    def all_runs(self):
-        """Returns all of them, however many."""
-        found, before, more = [], "", True
-        while more:
-            reply = self.qm.call(Runs(before=before, limit=256))
-            found += reply.rows
-            before, more = reply.rows[-1]["run_id"] if reply.rows else "", reply.more
-        return found
-
     def wait_for_runs(self, count=1, timeout_s=RUN_S, **where):
         return until(lambda: found if len(found := self.runs(**where)) >= count else None, timeout_s)
 

@@ -229,9 +229,7 @@ def flip(path: Path, at: int, bit: int) -> None:
 
 def a_bit_of_the_database(directory: Path, chance: random.Random) -> str:
     path = directory / DATABASE
-    at, bit = chance.randrange(path.stat().st_size), chance.randrange(8)
-    flip(path, at, bit)
-    return f"{DATABASE} page {at // PAGE_SIZE + 1} byte {at % PAGE_SIZE} bit {bit}"
+    return _flipped(path, chance.randrange(path.stat().st_size), chance.randrange(8))
 
 
 def a_bit_at_a_rows_begin(directory: Path, chance: random.Random) -> str:
@@ -246,9 +244,13 @@ def a_bit_at_a_rows_begin(directory: Path, chance: random.Random) -> str:
         where = start + (12 if data[start] in (2, 5) else 8) + 2 * chance.randrange(min(cells, 500))
         cell = int.from_bytes(data[where : where + 2], "big")
         at = page * PAGE_SIZE + min(PAGE_SIZE - 1, cell + chance.randrange(40))
-    bit = chance.randrange(8)
+    return _flipped(path, at, chance.randrange(8))
+
+
+def _flipped(path: Path, at: int, bit: int) -> str:
+    """Changes a bit of the database; returns where that is."""
     flip(path, at, bit)
-    return f"{DATABASE} page {page + 1} byte {at % PAGE_SIZE} bit {bit}"
+    return f"{DATABASE} page {at // PAGE_SIZE + 1} byte {at % PAGE_SIZE} bit {bit}"
 
 
 def a_page_is_gone(directory: Path, chance: random.Random) -> str:

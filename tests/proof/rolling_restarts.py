@@ -16,14 +16,14 @@ from collections import Counter
 
 import trigmon
 from tests.daemons import Daemon, define
+from tests.ledger import have_all_ended, recorded_runs
 from tests.proof.found import Found
 from tests.waiting import until
-from trigmon.mq.calls import Display, Runs
+from trigmon.mq.calls import Display
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 LONG_S = 600
 WRITERS = 4
-UNDER_WAY = ("due", "held", "started", "serving", "drained")
 PROGRAM = f"""
 import time
 import trigmon
@@ -119,17 +119,13 @@ def _write(daemon: Daemon, name: int, counts: list[int], is_over: threading.Even
 
 def _is_at_rest(qm: trigmon.Connection) -> bool:
     depth = qm.call(Display(object_type="QLOCAL", name="IN")).rows[0]["current_q_depth"]
-    return not depth and not any(qm.call(Runs(where={"state": state})).rows for state in UNDER_WAY)
+    return not depth and have_all_ended(qm)
 
 
 def _wrong_runs(qm: trigmon.Connection, found: Found) -> list[str]:
-    wrong = []
-    before = ""
-    while rows := qm.call(Runs(before=before, limit=100)).rows:
-        before = rows[-1]["run_id"]
-        found.more["runs"] += len(rows)
-        wrong += [json.dumps(row) for row in rows if row["state"] not in ("exited", "joined") or row.get("exit_status")]
-    return wrong
+    runs = recorded_runs(qm)
+    found.more["runs"] += len(runs)
+    return [json.dumps(run) for run in runs if run["state"] not in ("exited", "joined") or run.get("exit_status")]
 
 
 def _wrong_messages(qm: trigmon.Connection, counts: list[int]) -> list[str]:

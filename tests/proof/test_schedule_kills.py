@@ -15,16 +15,15 @@ import pytest
 
 import trigmon
 from tests.daemons import Daemon, define
-from tests.ledger import recorded_runs
+from tests.ledger import have_all_ended, recorded_runs
 from tests.members import members, sees, share
 from tests.waiting import until
 from tests.watches.arriving_files import ArrivingFiles
 from tests.watches.watched_queue import WatchedQueue
-from trigmon.mq.calls import Display, Pause, Runs
+from trigmon.mq.calls import Display, Pause
 from trigmon.mq.paging import all_rows
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
-OPEN = ("due", "held", "started", "serving", "drained")
 SCHEDULES = ("OF.QUEUE", "OF.PROCESS")
 EACH_SECOND = {"every_s": 1, "missed": "all"}
 COUNTS = [4, pytest.param(200, marks=pytest.mark.slow)]
@@ -71,7 +70,7 @@ def assert_all_moments_have_one_run(one: Daemon) -> None:
         for name in SCHEDULES:
             qm.call(Pause(what="schedule", name=name))
             last_ms = schedule_of(qm, name)["last_start_ms"]
-            until(lambda: not any(qm.call(Runs(where={"state": state}, limit=1)).rows for state in OPEN))
+            until(lambda: have_all_ended(qm))
             until(lambda: qm.call(Display(object_type="QLOCAL", name=INITQ)).rows[0]["current_q_depth"] == 0)
             runs = recorded_runs(qm, schedule=name)
             moments = [run["moment_ms"] for run in runs if run["attempt"] == 1]

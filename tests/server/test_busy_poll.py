@@ -2,7 +2,6 @@
 
 import asyncio
 import selectors
-import socket
 import threading
 from types import SimpleNamespace
 
@@ -15,28 +14,6 @@ from trigmon.settings import load
 SPAN_S = 30.0
 """Longer than anything here takes: what a poll finds, it finds without a sleep."""
 SHORT_S = 0.001
-
-
-@pytest.fixture
-def waits(monkeypatch):
-    """The timeouts of all looks at the sockets; 0 does not sleep."""
-    waits, select = [], selectors.DefaultSelector.select
-
-    def look(self, timeout=None):
-        waits.append(timeout)
-        return select(self, timeout)
-
-    monkeypatch.setattr(selectors.DefaultSelector, "select", look)
-    return waits
-
-
-@pytest.fixture
-def pairs():
-    pairs = [socket.socketpair() for _ in range(2)]
-    yield pairs
-    for pair in pairs:
-        for end in pair:
-            end.close()
 
 
 @pytest.fixture
@@ -104,7 +81,7 @@ def test_a_wait_shorter_than_the_span_is_no_poll(selector, pairs, waits):
     assert not poll_in_vain(selector, pairs, waits)
 
 
-def test_each_poll_in_vain_doubles_the_waits_without_one_and_each_other_halves_them(selector, pairs, waits):
+def test_each_poll_in_vain_doubles_the_waits_without_one_and_a_find_halves_them(selector, pairs, waits):
     selector.busy_poll_s = SHORT_S
     polled = [poll_in_vain(selector, pairs, waits) for _ in range(12)]
     assert [number for number, did in enumerate(polled) if did] == [0, 2, 6]
@@ -146,10 +123,10 @@ def test_a_wait_behind_a_poll_in_vain_is_shorter_by_it(selector, pairs, waits):
     assert waits[-1] == pytest.approx(SHORT_S)
 
 
-def test_the_loop_polls_for_its_span(waits):
+def test_the_loop_polls_for_its_span(waits, pairs):
     loop = EventLoop()
     loop.poll_busily(SPAN_S)
-    ours, theirs = socket.socketpair()
+    ours, theirs = pairs[0]
     got = []
 
     def read():
@@ -165,12 +142,10 @@ def test_the_loop_polls_for_its_span(waits):
     loop.run_forever()
     assert got[2:] == [(b"more", [])] * 2
     loop.close()
-    ours.close()
-    theirs.close()
 
 
 @pytest.mark.parametrize(("remote", "span_s"), [(None, 0.000_15), ("PostgreSQL", 0.0)])
-def test_only_a_daemon_whose_turns_run_on_the_loop_polls(tmp_path, remote, span_s):
+def test_a_daemon_polls_where_no_turn_waits_for_a_database(tmp_path, remote, span_s):
     settings = load({"qmgr.data": str(tmp_path)})
 
     async def span():

@@ -1,7 +1,6 @@
 """The end of a pass of the loop: behind all sockets that were ready, before the next look at them."""
 
 import asyncio
-import socket
 from pathlib import Path
 
 import pytest
@@ -16,35 +15,23 @@ def loop():
     one.close()
 
 
-def looks_of(loop):
-    """Returns a list that gets an entry with each look at the sockets."""
-    looks, select = [], loop._ordered.select
-    loop._ordered.select = lambda timeout=None: looks.append(1) or select(timeout)
-    return looks
-
-
-def test_it_comes_behind_all_that_was_ready_and_without_another_look(loop):
-    ends = [socket.socketpair() for _ in range(3)]
+def test_it_comes_behind_all_that_was_ready_and_without_another_look(loop, pairs, waits):
     happened = []
 
     def read(number, end):
-        happened.append((f"read {number}", len(looks)))
+        happened.append((f"read {number}", len(waits)))
         end.recv(10)
         if number == 0:
-            loop.call_at_end_of_pass(lambda: happened.append(("end", len(looks))))
+            loop.call_at_end_of_pass(lambda: happened.append(("end", len(waits))))
 
-    for number, (ours, theirs) in enumerate(ends):
+    for number, (ours, theirs) in enumerate(pairs):
         loop.add_reader(ours, read, number, ours)
         theirs.send(b"x")
-    looks = looks_of(loop)
     while len(happened) < 4:
         loop.run_until_complete(asyncio.sleep(0))
     *reads, end = happened
     assert sorted(name for name, _ in reads) == ["read 0", "read 1", "read 2"]
     assert end == ("end", reads[0][1])
-    for pair in ends:
-        for one in pair:
-            one.close()
 
 
 def test_where_no_socket_was_ready_it_comes_soon(loop):
@@ -55,8 +42,8 @@ def test_where_no_socket_was_ready_it_comes_soon(loop):
     assert happened == ["end"]
 
 
-def test_a_callback_that_fails_keeps_no_other_back(loop):
-    ours, theirs = socket.socketpair()
+def test_a_callback_that_fails_keeps_no_other_back(loop, pairs):
+    ours, theirs = pairs[0]
     happened, reported = [], []
     loop.set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
 
@@ -73,8 +60,6 @@ def test_a_callback_that_fails_keeps_no_other_back(loop):
     loop.call_later(10, loop.stop)
     loop.run_forever()
     assert (happened, reported) == (["other"], ["it failed"])
-    ours.close()
-    theirs.close()
 
 
 def test_a_closed_loop_keeps_no_descriptor():

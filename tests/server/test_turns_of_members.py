@@ -105,21 +105,12 @@ def mostly(turns):
     return statistics.mode(turns() for _ in range(TRIES))
 
 
-def test_calls_that_arrive_while_the_group_is_entered_belong_to_the_turn(member, group):
+@pytest.mark.parametrize("before", [1, 3])
+def test_calls_that_arrive_while_the_group_is_entered_belong_to_the_turn(member, group, before):
     with member.connect() as one, member.connect() as two, member.connect() as three:
 
-        def behind_a_turn_of_more():
-            turns_of(group, one, two, three)
+        def behind_another_turn():
+            turns_of(group, *[one, two, three][:before])
             return turns_of(group, one, two, three)
 
-        assert mostly(behind_a_turn_of_more) == 1
-
-
-def test_behind_the_turn_of_a_client_alone_none_is_waited_for(member, group):
-    with member.connect() as one, member.connect() as two:
-
-        def behind_a_turn_of_one():
-            turns_of(group, one)
-            return turns_of(group, one, two)
-
-        assert mostly(behind_a_turn_of_one) == 2
+        assert mostly(behind_another_turn) == 1

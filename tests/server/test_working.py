@@ -1,8 +1,9 @@
-"""A thread for what is trips to a database: in order, one thing at a time, and the loop goes on meanwhile."""
+"""Work that is trips to a database: in order, one thing at a time, and the loop goes on while it waits."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import socket
@@ -10,7 +11,9 @@ import threading
 
 import pytest
 
-from trigmon.server.executor import InAThread, OnTheLoop
+from trigmon.server.executor import OnTheLoop
+from trigmon.server.greenlet_executor import InGreenlets
+from trigmon.store.postgres.socket_wait import wait
 
 PATIENCE_S = 20
 
@@ -21,7 +24,7 @@ def played():
 
     def play(story, *arguments):
         async def on_a_loop():
-            worker = InAThread(*arguments)
+            worker = InGreenlets(*arguments)
             worker.failures = []
             worker.failed = worker.failures.append
             try:
@@ -32,6 +35,40 @@ def played():
         asyncio.run(on_a_loop())
 
     return play
+
+
+class Database:
+    """A session of which each answer is waited for. ``answer`` sends one; ``close`` ends it."""
+
+    def __init__(self):
+        self._ours, self._theirs = socket.socketpair()
+        self._ours.setblocking(False)
+
+    def wait(self):
+        """Waits for an answer, as work does; returns it."""
+        while True:
+            wait(self._ours.fileno())
+            try:
+                return self._ours.recv(100)
+            except BlockingIOError:
+                continue
+
+    def answer(self):
+        self._theirs.send(b"answer")
+
+    def fileno(self):
+        return self._ours.fileno()
+
+    def close(self):
+        self._ours.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def database():
+    one = Database()
+    yield one
+    one.close()
 
 
 async def done(worker, work):
@@ -55,18 +92,63 @@ class TestOnTheLoop:
         assert isinstance(failures[0], ZeroDivisionError)
 
 
-class TestInAThread:
-    def test_work_is_done_elsewhere_and_what_follows_on_the_loop(self, played):
+class TestInGreenlets:
+    def test_work_and_what_follows_are_done_in_the_thread_of_the_loop(self, played, database):
         async def story(worker):
             here = threading.get_ident()
-            followed = asyncio.get_running_loop().create_future()
-            worker.do(threading.get_ident, lambda there: followed.set_result((there, threading.get_ident())))
-            there, then = await followed
-            assert then == here != there
+            asyncio.get_running_loop().call_later(0.01, database.answer)
+            there = await done(worker, lambda: (database.wait(), threading.get_ident()))
+            assert there == (b"answer", here)
 
         played(story)
 
-    def test_it_is_done_one_at_a_time_in_the_order_given(self, played):
+    def test_work_that_waits_for_nothing_is_done_at_once(self, played):
+        async def story(worker):
+            found = []
+            worker.do(lambda: 6 * 7, found.append)
+            assert (found, worker.busy_s) == ([42], 0)
+
+        played(story)
+
+    def test_work_elsewhere_waits_for_its_session_alone(self, database):
+        threading.Timer(0.02, database.answer).start()
+        assert database.wait() == b"answer"
+
+    @pytest.mark.parametrize("is_notified", [False, True])
+    def test_work_may_wait_for_room_to_write_and_for_sessions_of_others(self, played, database, is_notified):
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+
+        def write():
+            left, waits = 5_000_000, 0
+            while left:
+                try:
+                    left -= ours.send(bytes(left))
+                except BlockingIOError:
+                    waits += 1
+                    wait(ours.fileno(), writes=True)
+            return waits
+
+        def read():
+            with contextlib.suppress(BlockingIOError):
+                while theirs.recv(1 << 20):
+                    pass
+
+        async def story(worker):
+            loop = asyncio.get_running_loop()
+            loop.add_reader(theirs, read)
+            assert await done(worker, write) > 0
+            loop.call_later(0.01, database.answer)
+            assert await done(worker, database.wait) == b"answer"
+            assert await done(worker, write) > 0
+            loop.remove_reader(theirs)
+
+        played(story, *([database.fileno(), lambda: False] if is_notified else []))
+        ours.close()
+        theirs.close()
+
+    def test_it_is_done_one_at_a_time_in_the_order_given(self, played, database):
         async def story(worker):
             at_once, most, order = 0, 0, []
 
@@ -75,11 +157,26 @@ class TestInAThread:
                 at_once += 1
                 most = max(most, at_once)
                 order.append(number)
+                if number % 3:
+                    asyncio.get_running_loop().call_soon(database.answer)
+                    database.wait()
                 at_once -= 1
 
             given = [done(worker, lambda number=number: work(number)) for number in range(50)]
             await asyncio.gather(*given)
             assert (order, most) == ([*range(50)], 1)
+
+        played(story)
+
+    def test_what_is_given_next_is_done_before_all_that_waits(self, played, database):
+        async def story(worker):
+            order = []
+            worker.do(database.wait, lambda _: worker.give_next(lambda: (lambda: None, lambda _: order.append("next"))))
+            last = asyncio.ensure_future(done(worker, lambda: order.append("last")))
+            await asyncio.sleep(0)
+            database.answer()
+            await last
+            assert order == ["next", "last"]
 
         played(story)
 
@@ -97,20 +194,20 @@ class TestInAThread:
             await asyncio.sleep(0.01)
             before = rounds
             await done(worker, lambda: None)
-            assert rounds - before <= 3
+            assert rounds - before <= 5
 
         played(story)
 
-    def test_what_is_to_be_done_may_be_decided_when_its_time_has_come(self, played):
+    def test_what_is_to_be_done_may_be_decided_when_its_time_has_come(self, played, database):
         async def story(worker):
-            may_end, found = threading.Event(), []
-            waiting = asyncio.ensure_future(done(worker, may_end.wait))
+            found = []
+            waiting = asyncio.ensure_future(done(worker, database.wait))
             await asyncio.sleep(0)
             come = ["early"]
             worker.give(lambda: None)
             worker.give(lambda: (lambda: " and ".join(come), found.append))
             come.append("late")
-            may_end.set()
+            database.answer()
             await waiting
             await done(worker, lambda: None)
             assert found == ["early and late"]
@@ -137,13 +234,12 @@ class TestInAThread:
 
         played(story, -1, listen)
 
-    def test_the_loop_goes_on_while_work_waits_and_reports_for_how_long(self, played):
+    def test_the_loop_goes_on_while_work_waits_and_reports_for_how_long(self, played, database):
         async def story(worker):
-            may_end = threading.Event()
-            waiting = asyncio.ensure_future(done(worker, may_end.wait))
+            waiting = asyncio.ensure_future(done(worker, database.wait))
             while worker.busy_s < 0.05:
                 await asyncio.sleep(0.01)
-            may_end.set()
+            database.answer()
             await waiting
             await asyncio.sleep(0)
             assert worker.busy_s == 0
@@ -200,24 +296,35 @@ class TestInAThread:
         os.close(ear)
         os.close(mouth)
 
-    def test_what_comes_at_its_ear_while_it_works_wakes_nobody(self, played):
+    def test_what_comes_at_its_ear_while_it_waits_for_another_wakes_nobody(self, played, database):
         ear, mouth = os.pipe()
-        listened = []
+        listened, looks = [], []
 
         async def story(worker):
-            may_end = threading.Event()
-            work = asyncio.ensure_future(done(worker, may_end.wait))
+            work = asyncio.ensure_future(done(worker, lambda: (looks.append(1), database.wait())))
             await asyncio.sleep(0.01)
-            os.write(mouth, b"its answer")
+            os.write(mouth, b"for later")
             await asyncio.sleep(0.05)
-            assert not listened
-            os.read(ear, 100)
-            may_end.set()
+            assert (listened, worker._watched) == ([], database.fileno())
+            database.answer()
             await work
+            assert listened
+            os.read(ear, 100)
 
         played(story, ear, lambda: bool(listened.append(True)))
         os.close(ear)
         os.close(mouth)
+
+    def test_work_that_is_given_up_while_it_waits_is_not_gone_on_with(self, played, database):
+        async def story(worker):
+            found = []
+            worker.do(database.wait, found.append)
+            worker.end()
+            database.answer()
+            await asyncio.sleep(0.02)
+            assert (found, worker.failures) == ([], [])
+
+        played(story)
 
     def test_a_descriptor_that_somebody_else_has_since_its_session_ended_is_left_to_it(self, played):
         """Who comes at that moment gets the lowest that is free: the session's."""
@@ -248,13 +355,18 @@ class TestInAThread:
         played(story, ear.fileno())
         mouth.close()
 
-    def test_a_fault_in_what_begins_or_follows_is_no_hang(self, played):
+    def test_a_fault_in_what_begins_or_follows_is_no_hang(self, played, database):
         async def story(worker):
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
             with pytest.raises(ZeroDivisionError):
                 worker.give(lambda: 1 // 0)
             assert worker.busy_s == 0
-            worker.do(lambda: 0, lambda zero: 1 // zero)
-            assert await done(worker, lambda: "goes on") == "goes on"
+            with pytest.raises(ZeroDivisionError):
+                worker.do(lambda: 0, lambda zero: 1 // zero)
+            worker.do(lambda: database.wait() and 0, lambda zero: 1 // zero)
+            behind = asyncio.ensure_future(done(worker, lambda: "goes on"))
+            await asyncio.sleep(0)
+            database.answer()
+            assert await behind == "goes on"
 
         played(story)

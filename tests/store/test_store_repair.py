@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from tests.store.damaged_store import IN, PAGE, filled, got, page_of, started, stopped
+from tests.store.damaged_store import IN, PAGE, change, filled, got, page_of, started, stopped
 from trigmon.mq.calls import Backout, Commit, Delete, Get, Put, Reserve, Settle
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption
@@ -18,6 +18,7 @@ from trigmon.store.sql import statements as sql
 from trigmon.store.sql.leftovers import Leftovers
 from trigmon.store.sqlite import salvage
 from trigmon.store.sqlite.checksums import IS_RIGHT, ROWS, SUMMED, is_whole, register
+from trigmon.store.sqlite.inspection import _INDEXED, errors_in
 from trigmon.store.sqlite.open_database import _turn_of
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.turn_log import Stamp, unpacked
@@ -93,6 +94,55 @@ def test_an_index_that_leads_elsewhere_is_made_anew_by_the_look_that_meets_it(wo
         assert got(world, "Q2")[0] == [b"0", b"1", b"2", b"3", b"4"]
         world.qm.stop()
         world.sessions.clear()
+
+
+# The row of another table than that of messages, and how an entry of its index is damaged.
+RUN = "INSERT INTO run (run_id, state, q_name, record, ended_ms) VALUES ('r1', 'exited', 'Q2', '{}', 7007)"
+RESERVATION = """
+INSERT INTO reservation (number, queue, consumer, record)
+VALUES (7007, 1, 'JOB', '{"number": 7007, "q_name": "Q", "consumer": "JOB"}')"""
+
+
+@pytest.mark.parametrize(
+    ("index", "row", "old", "new"),
+    [
+        ("sqlite_autoindex_queue_1", "SELECT 1", b"Q2", b"Q3"),
+        ("sqlite_autoindex_run_1", RUN, b"r1", b"r2"),
+        ("run_state", RUN, b"exited", b"Exited"),
+        ("run_queue", RUN, b"Q2", b"Q3"),
+        ("run_ended", RUN, b"\x1b\x5f", b"\x1b\x5e"),
+        ("reservation_consumer", RESERVATION, b"JOB", b"JOC"),
+        ("reservation_left", RESERVATION, b"\x1b\x5f", b"\x1b\x5e"),
+    ],
+)
+def test_an_index_of_another_table_that_leads_elsewhere_is_made_anew_at_the_start(world, index, row, old, new):
+    db = stopped(world)
+    db.execute(row)
+    page = page_of(db, index)
+    db.close()
+    change(world.directory, page, old, new)
+    started(world)
+    assert world.said == ["the indexes do not agree with their tables: they are rebuilt"]
+    assert errors_in(world.store._db) == []
+    for name in ("Q", "Q2"):
+        assert len(got(world, name)[0]) == 5
+    world.qm.stop()
+
+
+def test_every_index_of_a_table_other_than_that_of_messages_is_compared_with_its_rows(world):
+    db = stopped(world)
+    indexed = "SELECT DISTINCT tbl_name FROM sqlite_schema WHERE type = 'index' AND tbl_name <> 'message'"
+    keys = {table for (table,) in db.execute(indexed)}
+    # Where the key is the table, its index holds the rows with their checksums.
+    assert {table for table in keys if "WITHOUT ROWID" not in schema_of(db, table)} == set(_INDEXED)
+    db.close()
+    world._start()
+    world.qm.stop()
+
+
+def schema_of(db, table):
+    ((text,),) = db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,))
+    return text
 
 
 def test_damage_met_while_serving_is_mended_and_the_process_goes_on(world):

@@ -24,7 +24,7 @@ from trigmon.server.connection_limits import Clients, Shares, room_for
 from trigmon.server.daemon_children import Children, children_of
 from trigmon.server.event_log import Logged
 from trigmon.server.event_loop import EventLoop
-from trigmon.server.executor import SLOW_S, InAThread, OnTheLoop, Worker
+from trigmon.server.executor import SLOW_S, OnTheLoop, Worker
 from trigmon.server.exit_status import STOPPED, STORE_BROKEN, CannotStart
 from trigmon.server.group_duties import Duties
 from trigmon.server.listeners import Acceptor, UnixListener, is_local, open_to_all, tcp_listener
@@ -238,11 +238,13 @@ class Daemon:
 
     def _make_worker(self) -> Worker:
         half = self._setup.half
-        if half is not None:
-            return InAThread(half.fileno(), half.was_notified, lambda: self._turns.look())
-        if self._setup.remote is not None:
-            return InAThread()
-        if isinstance(self._loop, EventLoop):  # beside a thread it would keep the interpreter from it
+        if half is not None or self._setup.remote is not None:
+            from trigmon.server.greenlet_executor import InGreenlets  # only with PostgreSQL its package is there
+
+            if half is None:
+                return InGreenlets()
+            return InGreenlets(half.fileno(), half.was_notified, lambda: self._turns.look())
+        if isinstance(self._loop, EventLoop):
             self._loop.poll_busily(self._settings.server.busy_poll_us / 1e6)
         return OnTheLoop()
 

@@ -75,7 +75,7 @@ class EventLoop(asyncio.SelectorEventLoop):
         self._at_end: list[Callable[[], object]] = []
 
     def poll_busily(self, seconds: float) -> None:
-        """Polls for up to so long behind a pass of one descriptor, before the process sleeps; 0: never."""
+        """Polls for up to so long where one descriptor alone was ready twice, before the process sleeps; 0: never."""
         self._ordered.busy_poll_s = seconds
 
     def call_at_end_of_pass(self, callback: Callable[[], object]) -> None:

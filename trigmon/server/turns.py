@@ -118,7 +118,6 @@ class Turns:
         self._worker = worker or OnTheLoop()
         self._worker.failed = self._break
         self._shared = shared
-        self._last_calls = 0
         self._loop = loop = asyncio.get_running_loop()
         self._at_end_of_pass = loop.call_at_end_of_pass if isinstance(loop, EventLoop) else loop.call_soon
         self._ready = ReadyQueue()
@@ -208,11 +207,8 @@ class Turns:
             self._at_end_of_pass(partial(self._worker.give, self._begin))
 
     def _begin(self) -> Work | None:
-        """Returns what enters the group, so that calls are gathered behind that; without a wait to use, the turn.
-
-        A client that is alone sends nothing meanwhile, and would only wait for one more change of threads.
-        """
-        if self._is_over or self._last_calls <= 1 or self._shared is None or not self._shared.is_due:
+        """Returns what enters the group, so that calls are gathered behind that; without a wait to use, the turn."""
+        if self._is_over or self._shared is None or not self._shared.is_due:
             return self._turn()
         return self._shared.begin, lambda _: self._worker.give_next(self._begun)
 
@@ -227,7 +223,6 @@ class Turns:
         batch = self._ready.next_batch()
         lost, self._lost = self._lost, []
         is_due, self._is_due = self._is_due, False
-        self._last_calls = len(batch) or self._last_calls
         perform = partial(self._perform, batch, lost, is_due=is_due)
         return perform, partial(self._performed, len(batch), lost)
 

@@ -219,6 +219,8 @@ def _extended(
 
     ``is_full``: there is no room for the next one. ``marked`` are the same messages, where rows have to be marked.
     """
+    if not chosen.numbers:
+        return replace(reservation, is_sealed=is_full), []
     longer_one = replace(
         reservation,
         runs=longer(reservation.runs, chosen.priorities),
@@ -226,8 +228,7 @@ def _extended(
         is_sealed=is_full,
         is_plain=(reservation.is_plain or not reservation.count) and _are_plain(chosen),
     )
-    changes: list[AnyChange] = [ReserveMessages(reservation.number, chosen, reservation.count, marked)]
-    return longer_one, changes if chosen.numbers else []
+    return longer_one, [ReserveMessages(reservation.number, chosen, reservation.count, marked)]
 
 
 def _are_plain(columns: MessageColumns) -> bool:

@@ -7,7 +7,6 @@ statements.
 from __future__ import annotations
 
 import re
-import select
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from psycopg.pq import DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
 from trigmon.store.port import Fenced, Lost
+from trigmon.store.postgres.socket_wait import wait
 
 FENCED = "TM001"
 """The SQLSTATE of the schema's function ``fence``."""
@@ -41,19 +41,17 @@ class Array(NamedTuple):
 
 
 class Link:
-    """A session in pipeline mode. It owns ``connection``.
+    """A session in pipeline mode. It owns ``connection``. Where it waits: :mod:`trigmon.store.postgres.socket_wait`.
 
-    ``awaited``: the statements whose results it waits for; other threads may read it.
+    ``awaited``: the statements whose results it waits for; to be read meanwhile.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
         self._pg = connection.pgconn
-        self._pg.nonblocking = 0  # libpq waits, and reads while it cannot write
+        self._pg.nonblocking = 1  # libpq never waits
         self._pg.notice_handler = self._noticed
         self._pg.enter_pipeline_mode()
-        self._readable = select.poll()
-        self._readable.register(self._pg.socket, select.POLLIN)
         self._names: dict[str, bytes] = {}
         self._readers: dict[str, list[Callable[[bytes], Any]]] = {}
         self._sent: list[str] = []
@@ -85,6 +83,9 @@ class Link:
         failure: Failed | Fenced | None = None
         try:
             self._pg.pipeline_sync()
+            while self._pg.flush():
+                wait(self._pg.socket, writes=True)
+                self._pg.consume_input()
             for number, statement in enumerate(sent, 1):
                 while (result := self._result()) is not None:
                     if result.status not in _DONE:
@@ -139,9 +140,8 @@ class Link:
         self._connection.close()
 
     def _result(self) -> PGresult | None:
-        """Returns the next result; waits here, since libpq would wait without letting other threads run."""
         while self._pg.is_busy():
-            self._readable.poll()
+            wait(self._pg.socket)
             self._pg.consume_input()
         return self._pg.get_result()
 

@@ -207,9 +207,7 @@ class RowStore(BaseStore):
         has_groups = self.messages.groups.has_groups(number)
         if not has_own and not has_groups and number not in self.leftovers.available:
             found = self._heads.found(selection, number, self.standing.locks)
-            # Each number would have to be looked for among the locks.
-            can_be_columns = selection.q_name not in self._checked and not self.standing.locks
-            if found is None and selection.form is Form.COLUMNS and can_be_columns:
+            if found is None and selection.form is Form.COLUMNS and self._can_be_columns(selection.q_name):
                 found = find_columns(self._open_rows, self.ranges, selection, number)
             if found is not None:
                 return found
@@ -223,6 +221,10 @@ class RowStore(BaseStore):
             available=self.leftovers.available.get(number, ()),
             ranges=self.ranges.of_queue(number),
         ).found()
+
+    def _can_be_columns(self, q_name: str) -> bool:
+        """Returns whether none has to be looked for among the locks, and none that is damaged was met."""
+        return not self.standing.locks and q_name not in self._checked
 
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self.rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []

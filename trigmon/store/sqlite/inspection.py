@@ -1,4 +1,4 @@
-"""Consistency check and repair at the start: compares the indexes with each other, and checks each row's checksum.
+"""Consistency check and repair at the start: compares the indexes, and checks each row's checksum.
 
 The cost is bounded: walks of the message indexes, and the tables that a start reads anyway. Everything is checked only
 if damage was found before or is found now. Damage that cannot be repaired here raises CorruptError; then the file is
@@ -45,6 +45,8 @@ _GROUPS = _PART.format("group", "group_id IS NOT NULL")
 _OF_GROUPS = _PART.format("of_group", "group_id IS NOT NULL")
 _GROUP_PARTS = (*_PARTS[1:3], *(part.replace(" GROUP", " AND group_id IS NOT NULL GROUP") for part in _PARTS[3:]))
 _UNKNOWN_QUEUES = "SELECT DISTINCT queue FROM message WHERE queue > 0 AND queue NOT IN (SELECT number FROM queue)"
+# An entry of an index has no checksum, and SQLite answers from the index alone where it holds all that is asked for.
+_INDEXED = ("queue", "run", "reservation")
 # A start finds the rows to remove or give back by these indexes, so the rows must agree with them.
 _TOUCHED = {
     "message_put_by": "put_by IS NOT NULL",
@@ -62,7 +64,7 @@ WHERE meta.key = '{reserved_ranges.KEY}' AND json_extract(part.value, '$[3]') NO
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
     """Repairs what it can, and reports the damage. Raises apsw.CorruptError if the file has to be salvaged."""
     if not do_indexes_agree(db) or (everything and errors_in(db)):
-        tell("the indexes do not agree with the messages: they are rebuilt")
+        tell("the indexes do not agree with their tables: they are rebuilt")
         with db:
             db.execute("REINDEX")
         if not do_indexes_agree(db) or errors_in(db):
@@ -76,16 +78,17 @@ def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
             settle(db, tell, {"queue"})
 
 
-def errors_in(db: apsw.Connection) -> list[str]:
-    """Returns what SQLite itself finds wrong with the file, MOST_ERRORS at most."""
-    found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({MOST_ERRORS})")]
+def errors_in(db: apsw.Connection, part: str | int = MOST_ERRORS) -> list[str]:
+    """Returns what SQLite itself finds wrong with the file, MOST_ERRORS at most, or with a table and its indexes."""
+    found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({part})")]
     return [] if found == ["ok"] else found
 
 
 def do_indexes_agree(db: apsw.Connection) -> bool:
-    """Returns whether the indexes of messages agree with each other."""
+    """Returns whether the indexes of messages agree with each other, and those of the other tables with their rows."""
     return (
-        _counted(db, _PARTS) == _counted(db, (_ALL,))
+        not any(errors_in(db, table) for table in _INDEXED)
+        and _counted(db, _PARTS) == _counted(db, (_ALL,))
         and _counted(db, _GROUP_PARTS) == _counted(db, (_GROUPS,)) == _counted(db, (_OF_GROUPS,))
         and all(_is_as_its_rows(db, index, where) for index, where in _TOUCHED.items())
     )
