@@ -27,8 +27,10 @@ from trigmon.store.port import (
     Unreachable,
     UnsupportedVersion,
 )
+from trigmon.store.postgres import pipeline
 from trigmon.store.postgres.connection import Place, closed_when_it_fails, connect
 from trigmon.store.postgres.schemas import OWN
+from trigmon.store.postgres.socket_wait import wait
 from trigmon.store.postgres.store import PostgresStore
 
 LEASE_MS = 400
@@ -211,6 +213,22 @@ class TestItsOwner:
             time.sleep(serving.beat_s / 4)
         serving.close()
         other.abandon()
+
+
+def test_more_than_a_socket_takes_is_sent_and_read_side_by_side(world, monkeypatch):
+    """The server sends what it was sent, and reads no more before that is read."""
+    waits = []
+
+    def noted(descriptor, *, writes=False):
+        waits.append(writes)
+        wait(descriptor, writes=writes)
+
+    monkeypatch.setattr(pipeline, "wait", noted)
+    link, large = world.store._turn.link, bytes(range(256)) * 80_000
+    for _ in range(3):
+        link.send("SELECT ?::bytea", (large,))
+    assert link.receive() == [(large,)]
+    assert set(waits) == {True, False}
 
 
 class TestAnError:
