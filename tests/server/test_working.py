@@ -143,6 +143,8 @@ class TestInGreenlets:
             assert await done(worker, database.wait) == b"answer"
             assert await done(worker, write) > 0
             loop.remove_reader(theirs)
+            assert ours.fileno() not in loop._selector.get_map()
+            assert worker._watched == worker._descriptor
 
         played(story, *([database.fileno(), lambda: False] if is_notified else []))
         ours.close()
@@ -309,6 +311,7 @@ class TestInGreenlets:
             database.answer()
             await work
             assert listened
+            assert worker._watched == ear
             os.read(ear, 100)
 
         played(story, ear, lambda: bool(listened.append(True)))
@@ -320,8 +323,45 @@ class TestInGreenlets:
             found = []
             worker.do(database.wait, found.append)
             worker.end()
+            assert worker.busy_s == 0
             database.answer()
             await asyncio.sleep(0.02)
+            assert (found, worker.failures) == ([], [])
+
+        played(story)
+
+    def test_nothing_follows_from_work_within_which_the_end_came(self, played, database):
+        async def story(worker):
+            found = []
+            worker.do(worker.end, found.append)
+            assert not found
+
+        async def story_of_a_wait(worker):
+            found = []
+            worker.do(lambda: (worker.end(), database.wait()), found.append)
+            database.answer()
+            await asyncio.sleep(0.02)
+            assert (found, worker._watched) == ([], -1)
+
+        played(story)
+        played(story_of_a_wait)
+
+    def test_a_session_that_cannot_be_watched_is_an_error(self, played):
+        async def story(worker):
+            worker.do(lambda: wait(1_000_000), print)
+            assert isinstance(worker.failures[0], OSError)
+
+        played(story)
+
+    def test_what_is_no_error_ends_it_and_goes_on(self, played):
+        def interrupt():
+            raise KeyboardInterrupt
+
+        async def story(worker):
+            found = []
+            with pytest.raises(KeyboardInterrupt):
+                worker.do(interrupt, print)
+            worker.do(lambda: "more", found.append)
             assert (found, worker.failures) == ([], [])
 
         played(story)

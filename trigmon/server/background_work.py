@@ -1,7 +1,7 @@
 """Background work: what the daemon asks of the queue manager though no call does, between two turns.
 
 These are the timed jobs, the scan for expired messages, slice by slice, and calls of the store. All of it is done by
-the executor that performs turns, in the order planned, so that nothing reaches the queue manager from two threads.
+the executor that performs turns, in the order planned, so that nothing reaches the queue manager while a turn waits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``trigmon run``: a queue manager behind its sockets, from the first file opened to the last reply sent.
 
-One process and one loop, and a thread where turns are trips to a database. What the daemon consists of is put together
-here; what each part does stands in its own file: turns (calls and replies), working (the thread), connection,
-listeners, child (the monitor), chores, notify (the service manager).
+One process, one loop and one thread. What the daemon consists of is put together here; what each part does stands in
+its own file: turns (calls and replies), executor and greenlet_executor (who performs them), connection, listeners,
+daemon_children (the monitor), timers, notify (the service manager).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Who does the queue manager's work: the daemon's loop, at once or, where it is trips to a database, beside the rest.
 
 Work is done one piece at a time, in the order in which it was given, so nothing that comes again and again keeps
-anything else from its turn. A database that is slow, or gone, holds up the calls that need it, and not the sockets, the
-watchdog and the signals: :mod:`trigmon.server.greenlet_executor`.
+anything else from its turn. A PostgreSQL that is slow, or gone, holds up the calls that need it, and not the sockets,
+the watchdog and the signals: :mod:`trigmon.server.greenlet_executor`.
 """
 
 from __future__ import annotations

@@ -83,8 +83,9 @@ class InGreenlets:
     def end(self) -> None:
         """See :class:`trigmon.server.executor.Worker`."""
         self._is_over = True
+        self._began = 0.0
         self._given.clear()
-        self._watch(_NONE)
+        self._watch(_NONE)  # work that waits is kept, so that it ends nowhere in the middle of a store
 
     # -- the work -----------------------------------------------------------------------------------------------
 
@@ -123,12 +124,15 @@ class InGreenlets:
         self._waiting = None
         try:
             came = work.switch(*arguments)
+            if not work.dead:
+                self._wait(work, came)
+                return
         except Exception as error:
             self._fail(error)
             return
-        if not work.dead:
-            self._wait(work, came)
-            return
+        except BaseException:
+            self.end()
+            raise
         result, is_notified, lost = came
         if self._is_over:
             return

@@ -63,10 +63,10 @@ WHERE meta.key = '{reserved_ranges.KEY}' AND json_extract(part.value, '$[3]') NO
 
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
     """Repairs what it can, and reports the damage. Raises apsw.CorruptError if the file has to be salvaged."""
+    _rebuild_indexes_of_tables(db, tell)
     if not do_indexes_agree(db) or (everything and errors_in(db)):
-        tell("the indexes do not agree with their tables: they are rebuilt")
-        with db:
-            db.execute("REINDEX")
+        tell("the indexes do not agree with the messages: they are rebuilt")
+        _rebuild_indexes(db)
         if not do_indexes_agree(db) or errors_in(db):
             raise apsw.CorruptError("the rebuilt indexes do not agree either")
     unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
@@ -85,10 +85,9 @@ def errors_in(db: apsw.Connection, part: str | int = MOST_ERRORS) -> list[str]:
 
 
 def do_indexes_agree(db: apsw.Connection) -> bool:
-    """Returns whether the indexes of messages agree with each other, and those of the other tables with their rows."""
+    """Returns whether the indexes of messages agree with each other."""
     return (
-        not any(errors_in(db, table) for table in _INDEXED)
-        and _counted(db, _PARTS) == _counted(db, (_ALL,))
+        _counted(db, _PARTS) == _counted(db, (_ALL,))
         and _counted(db, _GROUP_PARTS) == _counted(db, (_GROUPS,)) == _counted(db, (_OF_GROUPS,))
         and all(_is_as_its_rows(db, index, where) for index, where in _TOUCHED.items())
     )
@@ -133,12 +132,38 @@ UPDATE message SET queue = CASE WHEN queue > 0 THEN -queue ELSE -1 END, put_by =
     )
 
 
+def _rebuild_indexes(db: apsw.Connection, table: str = "") -> None:
+    """Rebuilds the indexes of a table, or all. Raises CorruptError where two rows have a key that may be there once."""
+    try:
+        with db:
+            db.execute(f"REINDEX {table}")
+    except apsw.ConstraintError as error:
+        raise apsw.CorruptError(str(error)) from error
+
+
 # -- the other tables -------------------------------------------------------------------------------------------------
+
+
+def _rebuild_indexes_of_tables(db: apsw.Connection, tell: Tell) -> None:
+    """Rebuilds the indexes of tables that do not agree with their rows.
+
+    A table with a damaged row is left alone: it is written again without it, and its indexes with it.
+    """
+    for table in _INDEXED:
+        if errors_in(db, table) and not _damaged_in(db, table):
+            tell(f"the indexes of the table {table} do not agree with its rows: they are rebuilt")
+            _rebuild_indexes(db, table)
+            if errors_in(db, table):
+                raise apsw.CorruptError(f"the rebuilt indexes of the table {table} do not agree either")
+
+
+def _damaged_in(db: apsw.Connection, table: str) -> bool:
+    return bool(db.execute(f"SELECT 1 FROM {table} NOT INDEXED WHERE NOT {is_whole(table)}").fetchall())
 
 
 def _check_tables(db: apsw.Connection, tell: Tell) -> None:
     """Drops damaged rows, reports each, and replaces them where possible."""
-    damaged = {table for table in ROWS if db.execute(f"SELECT 1 FROM {table} WHERE NOT {is_whole(table)}").fetchall()}
+    damaged = {table for table in ROWS if _damaged_in(db, table)}
     if damaged:
         with db:
             for table in sorted(damaged):

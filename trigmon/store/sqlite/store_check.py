@@ -179,7 +179,7 @@ def _unknown_turns(records: Iterable[Record]) -> Iterator[str]:
 def _contents(db: apsw.Connection) -> Iterator[str]:
     yield from (f"SQLite: {error}" for error in errors_in(db))
     if not do_indexes_agree(db):
-        yield "the indexes do not agree with their tables"
+        yield "the indexes do not agree with the messages"
     yield from _limited(_rows(db))
     yield from _limited(_messages(db))
     for statement, text in _REFERENCES:
