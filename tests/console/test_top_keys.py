@@ -104,8 +104,7 @@ def test_a_key_on_a_finding_about_a_spark_server_says_that_it_does_nothing(share
     async def act(it):
         server = Attention("spark_server", "local[2]", "it ended", "look", what="server")
         reading, it.app.read = it.app.read, nothing
-        while it.app._is_reading:  # one that began before would show what there is
-            await it.pilot.pause(0.01)
+        await it.app.workers.wait_for_complete()  # a reading that was planned before would show what there is
         it.app.overview = replace(it.app.overview, attention=[server])
         it.app._show()
         it.app.query_one("#attention").focus()
