@@ -1,6 +1,7 @@
 """``trigmon run``: a queue manager behind its sockets, from the first file opened to the last reply sent.
 
-One process, one loop and one thread. What the daemon consists of is put together here; what each part does stands in
+One process and one loop, whose thread performs the turns; what asks the system (users, passwords) has threads beside it.
+What the daemon consists of is put together here; what each part does stands in
 its own file: turns (calls and replies), executor and greenlet_executor (who performs them), connection, listeners,
 daemon_children (the monitor), timers, notify (the service manager).
 """

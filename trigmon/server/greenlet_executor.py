@@ -70,15 +70,11 @@ class InGreenlets:
     def finish(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """See :class:`trigmon.server.executor.Worker`."""
 
-        def finished() -> T:
-            self._was_notified = lambda: False
-            return work()
-
         def over(result: T) -> None:
             self.end()
             then(result)
 
-        self.do(finished, over)
+        self.do(work, over)
 
     def end(self) -> None:
         """See :class:`trigmon.server.executor.Worker`."""

@@ -64,10 +64,10 @@ WHERE meta.key = '{reserved_ranges.KEY}' AND json_extract(part.value, '$[3]') NO
 def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
     """Repairs what it can, and reports the damage. Raises apsw.CorruptError if the file has to be salvaged."""
     _rebuild_indexes_of_tables(db, tell)
-    if not do_indexes_agree(db) or (everything and errors_in(db)):
+    if not do_indexes_agree(db) or (everything and errors_in(db, "message")):
         tell("the indexes do not agree with the messages: they are rebuilt")
-        _rebuild_indexes(db)
-        if not do_indexes_agree(db) or errors_in(db):
+        _rebuild_indexes(db, "message")
+        if not do_indexes_agree(db) or errors_in(db, "message"):
             raise apsw.CorruptError("the rebuilt indexes do not agree either")
     unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
     if everything or unknown:
@@ -76,6 +76,8 @@ def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
     if unknown:
         with db:
             settle(db, tell, {"queue"})
+    if everything and (errors := errors_in(db)):
+        raise apsw.CorruptError("; ".join(errors))
 
 
 def errors_in(db: apsw.Connection, part: str | int = MOST_ERRORS) -> list[str]:
@@ -132,8 +134,8 @@ UPDATE message SET queue = CASE WHEN queue > 0 THEN -queue ELSE -1 END, put_by =
     )
 
 
-def _rebuild_indexes(db: apsw.Connection, table: str = "") -> None:
-    """Rebuilds the indexes of a table, or all. Raises CorruptError where two rows have a key that may be there once."""
+def _rebuild_indexes(db: apsw.Connection, table: str) -> None:
+    """Rebuilds the indexes of a table. Raises CorruptError where two rows have a key that may be there once."""
     try:
         with db:
             db.execute(f"REINDEX {table}")
