@@ -103,14 +103,17 @@ INSERT INTO reservation (number, queue, consumer, record)
 VALUES (7007, 1, 'JOB', '{"number": 7007, "q_name": "Q", "consumer": "JOB"}')"""
 
 
-def started_damaged(world, row, part, old, new, *, checks_everything=False):
-    """Adds a row, changes bytes of the first page of a table or an index, and starts the queue manager."""
+def started_damaged(world, row, part, old, new, *, is_noted=False):
+    """Adds a row, changes bytes of the first page of a table or an index, and starts the queue manager.
+
+    ``is_noted``: damage was found before, so the start checks everything.
+    """
     db = stopped(world)
     db.execute(row)
     page = page_of(db, part)
     db.close()
     change(world.directory, page, old, new)
-    if checks_everything:
+    if is_noted:
         note_damage(world.directory)
     started(world)
 
@@ -145,7 +148,7 @@ def test_an_index_of_another_table_that_leads_elsewhere_is_made_anew_at_the_star
 SUMMED_QUEUE = "INSERT INTO queue (number, name, sum) VALUES (77, 'Q3', row_sum(77, 'Q3'))"
 
 
-@pytest.mark.parametrize("checks_everything", [False, True])
+@pytest.mark.parametrize("is_noted", [False, True])
 @pytest.mark.parametrize(
     ("table", "row", "old", "new", "said"),
     [
@@ -154,8 +157,8 @@ SUMMED_QUEUE = "INSERT INTO queue (number, name, sum) VALUES (77, 'Q3', row_sum(
         ("run", f"{RUN}, ('r2', 'exited', 'Q2', '{{}}', 7008)", b"r2", b"r1", "is kept as"),
     ],
 )
-def test_a_damaged_row_is_dropped_though_it_has_the_key_of_another(world, table, row, old, new, said, checks_everything):
-    started_damaged(world, row, table, old, new, checks_everything=checks_everything)
+def test_a_damaged_row_is_dropped_though_it_has_the_key_of_another(world, table, row, old, new, said, is_noted):
+    started_damaged(world, row, table, old, new, is_noted=is_noted)
     assert any(said in text for text in world.said), world.said
     if table == "queue":
         assert not any("indexes" in text for text in world.said), world.said

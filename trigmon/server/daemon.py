@@ -1,9 +1,9 @@
 """``trigmon run``: a queue manager behind its sockets, from the first file opened to the last reply sent.
 
-One process and one loop, whose thread performs the turns; what asks the system (users, passwords) has threads beside it.
-What the daemon consists of is put together here; what each part does stands in
-its own file: turns (calls and replies), executor and greenlet_executor (who performs them), connection, listeners,
-daemon_children (the monitor), timers, notify (the service manager).
+One process and one loop, whose thread performs the turns. What asks the system (users, passwords) has threads of its
+own. What the daemon consists of is put together here; what each part does stands in its own file: turns (calls and
+replies), executor and greenlet_executor (who performs them), connection, listeners, daemon_children (the monitor),
+timers, notify (the service manager).
 """
 
 from __future__ import annotations
