@@ -273,6 +273,17 @@ class TestTheKeeperDies:
         assert run_directory.read_exit(machine.run("r1"))["status"] == 7
         until(lambda: all(is_gone(frame["pid"]) for frame in started))
 
+    def test_after_hundreds_of_programs_the_next_one_still_knows_the_one_that_runs(self, machine):
+        machine.shell("r", self.GATED, working_directory=machine.directory)
+        for number in range(200):  # some hundreds of messages more than a socket holds
+            machine.shell(f"r{number}", "exit 0")
+        for number in range(200):
+            machine.wait_for("ended", f"r{number}")
+        machine.keeper_is_killed()
+        assert machine.keeper.runs == {"r"}
+        (machine.directory / "gate").touch()
+        assert machine.wait_for("ended", "r")["status"] == 7
+
     def test_what_ends_while_it_is_dying_is_known_however_often_it_dies(self, machine):
         machine.shell("r0", "true")
         for number in range(1, 9):
@@ -363,6 +374,16 @@ class TestTheKeeperDies:
         (tmp_path / "rebooted" / "claim").write_text(claim.replace(run_directory.boot_id(), "another"))
         assert not run_directory.withdraw(tmp_path / "earlier")
         assert not run_directory.withdraw(tmp_path / "rebooted")
+
+    def test_the_moment_of_its_start_is_claimed_as_the_kernel_says_it(self, machine):
+        for number in range(20):
+            machine.shell(f"r{number}", "sleep 60")
+            machine.wait_for("started", f"r{number}")
+        for number in range(20):
+            directory = machine.run(f"r{number}")
+            until(lambda directory=directory: "pid" in run_directory.read(directory))
+            claim = run_directory.read(directory)
+            assert run_directory.is_same(claim, claim["pid"])
 
     def test_a_process_of_the_same_number_is_not_taken_for_it(self):
         claim = {"boot": run_directory.boot_id(), "pid": os.getpid(), "ticks": run_directory.start_ticks(os.getpid())}

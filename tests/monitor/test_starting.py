@@ -36,14 +36,16 @@ def planned(error):
 
 def test_one_whose_program_cannot_start_has_failed_and_the_ledger_is_asked_what_follows():
     starter, books = planned(LaunchError("no such program"))
-    assert (books._pending["1"]["state"], books._pending["1"]["why"]) == (RunState.FAILED, "no such program")
+    fields = books._pending["1"].fields
+    assert (fields["state"], fields["why"]) == (RunState.FAILED, "no such program")
     assert starter.asks_at()
 
 
 def test_one_that_a_full_disk_hinders_is_held_again_and_tried_later():
     starter, books = planned(OSError(28, "No space left on device"))
-    assert books._pending["1"]["state"] == RunState.HELD and starter.asks_at()
-    assert "No space left" in books._pending["1"]["why"]
+    fields = books._pending["1"].fields
+    assert fields["state"] == RunState.HELD and starter.asks_at()
+    assert "No space left" in fields["why"]
 
 
 def test_a_traceparent_of_another_form_in_a_record_reaches_no_program():

@@ -65,7 +65,7 @@ def jobs_of(spark):
 
 @pytest.mark.parametrize(
     "kib",
-    [900, *(pytest.param(kib, marks=pytest.mark.slow) for kib in (100, 200, 300, 500, 700, 1200, 1400, 1800, 2100))],
+    [900, *(pytest.param(kib, marks=pytest.mark.slow) for kib in (100, 200, 300, 500, 700, 1200, 1400, 1800, 1900))],
 )
 def test_a_full_disk_sets_nothing_aside_and_all_comes_once_when_there_is_room(
     qm, q_name, aside, here, spark, small_disk, kib

@@ -10,7 +10,7 @@ from trigmon.client.connection import Connection
 from trigmon.mq.calls import Call
 from trigmon.mq.errors import MQError
 from trigmon.mq.reasons import Reason
-from trigmon.mq.replies import Reply
+from trigmon.mq.replies import Refused, Reply
 
 _GONE: Final = frozenset(
     {
@@ -79,19 +79,23 @@ class Link:
                 raise
             raise self.lost(error) from None
 
-    def pipeline(self, calls: Sequence[Call]) -> list[Reply]:
-        """Sends several calls at once and returns their replies in order; raises as :meth:`call`.
+    def answers(self, calls: Sequence[Call]) -> list[Reply]:
+        """Sends several calls at once and returns their replies in order, refusals among them; raises LinkDown.
 
         None of them may wait or end a unit of work. Calls that arrive together are one turn of the queue manager and
         one sync.
         """
         connection = self.connection()
         try:
-            return connection.pipeline(calls, window=len(calls))
+            replies = connection.answers(calls, window=len(calls))
         except MQError as error:
             if error.reason not in _GONE:
                 raise
             raise self.lost(error) from None
+        for reply in replies:
+            if isinstance(reply, Refused) and reply.reason in _GONE:
+                raise self.lost(MQError.of(reply.reason, reply.about))
+        return replies
 
     def drop(self) -> None:
         """Drops the connection without a disconnect: what was got and not committed is backed out."""

@@ -21,12 +21,12 @@ import subprocess
 import time
 from collections import deque
 from contextlib import suppress
-from typing import IO, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
-from trigmon.keeper.process import ProgramProcess, start_process
-from trigmon.keeper.run_directory import STDERR, STDOUT, now_ms
+from trigmon.keeper.process import ProgramProcess, output_files, start_process
+from trigmon.keeper.run_directory import now_ms
 from trigmon.keeper.spawn import limits_of_use, lower
 
 LINK = "{link}"
@@ -72,7 +72,7 @@ class Fork(ProgramProcess):
         self._handed: list[int] = []
         self._go = -1
 
-    def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+    def _made(self, null: int, out: int, err: int) -> int:
         self._null = null
         wanted = {name: self.order[name] for name in ("argv", "environment", "working_directory")}
         wanted["words"], wanted["argv"] = wanted["argv"], self.order["fork"]
@@ -81,7 +81,7 @@ class Fork(ProgramProcess):
         os.write(file, json.dumps(wanted).encode())
         os.lseek(file, 0, os.SEEK_SET)
         waits, self._go = os.pipe2(os.O_CLOEXEC)
-        self._handed = [file, os.dup(out.fileno()), os.dup(err.fileno()), waits]
+        self._handed = [file, os.dup(out), os.dup(err), waits]
         return 0
 
     def hand(self, link: socket.socket) -> None:
@@ -94,7 +94,7 @@ class Fork(ProgramProcess):
     def forked(self, pid: int) -> None:
         """Records the process and sets its limits before it begins. Raises OSError when it has ended already."""
         os.kill(pid, 0)
-        self.pid, self.start_ms, self.is_forked = pid, now_ms(), True
+        self.pid, self.ticks, self.start_ms, self.is_forked = pid, 0, now_ms(), True
         limits = self.order.get("limits") or {}
         for which, wanted in limits_of_use(limits):
             lower(pid, which, wanted)
@@ -115,8 +115,8 @@ class Fork(ProgramProcess):
         Raises as start_process does.
         """
         self.abandon()
-        self.is_forked = False
-        with (self.directory / STDOUT).open("ab") as out, (self.directory / STDERR).open("ab") as err:
+        self.ticks, self.is_forked = 0, False
+        with output_files(self.directory, os.O_APPEND) as (out, err):
             self.pid = start_process(self.order, self._null, out, err)
         self.start_ms = now_ms()
         if self.why:

@@ -225,7 +225,7 @@ class Keeper:
             has_ended = True
             run, forks = self._runs.leaders.get(found.si_pid), self._starts.forks
             if run is not None:
-                self._process_ended(run, status_of(found), used_s(found.si_pid))
+                self._process_ended(run, status_of(found), used_s(run.pid) if run.cpu_limit_s else 0.0)
             elif not (forks and forks.ended(found.si_pid)):
                 os.waitpid(found.si_pid, os.WNOHANG)
                 self._orphans.was_reaped(found.si_pid)
@@ -273,6 +273,8 @@ class Keeper:
             with suppress(ChildProcessError):
                 os.waitpid(run.pid, os.WNOHANG)
             self._tell_parent("reap", pid=run.pid)
+            if run.is_left and self._parent is not None:
+                self._parent.wake()
 
     def _end_orphans(self) -> None:
         servers = self._starts.forks.pids if self._starts.forks else set()

@@ -51,33 +51,36 @@ def main() -> None:
     known: Known = {}
     while True:
         above, below = socket.socketpair()
+        unread = os.eventfd(0, os.EFD_CLOEXEC)
         keeper = os.fork()
         (below if keeper else above).close()
         if keeper:
-            status, known = _watch(keeper, above, known)
+            status, known = _watch(Subreaper(keeper, above, unread, known))
+            above.close()
+            os.close(unread)
             if status == 0:
                 return
             if status > 0:  # it failed, and may again
                 time.sleep(_TRY_AGAIN_S)
         else:
             prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # no fork has it
-            left = _keep(listener, below, known)
+            left = _keep(listener, Parent(below, unread), known)
+            os.close(unread)
             if left is None:
                 return
             known = left
 
 
-def _watch(keeper: int, link: socket.socket, known: Known) -> tuple[int, Known]:
+def _watch(parent: Subreaper) -> tuple[int, Known]:
     """Watches a keeper. Returns how it ended, and what is known of the runs that it leaves."""
-    with _signals() as signals, link:
-        parent = Subreaper(keeper, link, known)
+    with _signals() as signals:
         return parent.watch(signals), parent.known
 
 
-def _keep(listener: socket.socket, link: socket.socket, known: Known) -> Known | None:
+def _keep(listener: socket.socket, parent: Parent, known: Known) -> Known | None:
     """Runs the keeper. Returns what is known of its runs when this process is to be the next keeper's parent."""
     with _signals() as signals:
-        keeper = Keeper(sys.argv[1], listener, parent=Parent(link), known=known)
+        keeper = Keeper(sys.argv[1], listener, parent=parent, known=known)
         if sys.argv[2:]:
             keeper.adopt_units(Path(sys.argv[2]))
         return None if keeper.serve(signals) else keeper.close()

@@ -11,10 +11,10 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 from trigmon.keeper import protocol, run_directory
 from trigmon.keeper.keeper_log import report
@@ -41,9 +41,12 @@ class ProgramProcess(Run):
 
     ``order`` is the message that asked for it, or the :attr:`known` of a killed keeper's run. ``is_left``: the process
     is a child of this keeper's parent, left by a killed keeper. ``is_forked``: a fork server made it.
+    ``cpu_limit_s`` is how much processor time it may use (0: any), ``ticks`` when it started, in clock ticks since boot
+    (0: that is to be asked for).
     """
 
     is_forked = False
+    ticks = 0
 
     def __init__(self, order: protocol.Message, *, is_left: bool = False) -> None:
         self.order = order
@@ -51,7 +54,7 @@ class ProgramProcess(Run):
         self.limit_s = float(order["time_limit_s"])
         directory = Path(order["directory"])
         super().__init__(str(order["run"]), directory, grace_s=float(order["grace_s"]), time_limit_s=self.limit_s)
-        self._cpu_limit_s = int((order.get("limits") or {}).get("cpu_s", 0))
+        self.cpu_limit_s = int((order.get("limits") or {}).get("cpu_s", 0))
         if is_left:
             self._take_over(order)
 
@@ -79,14 +82,17 @@ class ProgramProcess(Run):
                 owner = (user["uid"], user["gid"]) if user else (-1, -1)
                 put = str(credentials.put(self.directory, order["secrets"], *owner))
                 self.order = {**order, "environment": {**order["environment"], credentials.VARIABLE: put}}
-            with (self.directory / STDOUT).open("xb") as out, (self.directory / STDERR).open("xb") as err:
+            with output_files(self.directory, os.O_EXCL) as (out, err):
+                ticks = run_directory.ticks_now()
                 self.pid = self._made(null, out, err)
+                # In the tick of its start it need not be asked for: that waits for what the kernel does to execute it.
+                self.ticks = ticks if ticks == run_directory.ticks_now() else 0
         except BaseException:
             self._forget_secrets()
             raise
         self.start_ms = now_ms()
 
-    def _made(self, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+    def _made(self, null: int, out: int, err: int) -> int:
         return start_process(self.order, null, out, err)
 
     def signal(self, number: signal.Signals) -> None:
@@ -115,8 +121,8 @@ class ProgramProcess(Run):
         128 plus the number.
         """
         number = -status if status < 0 else status - 128
-        is_it = number == signal.SIGXCPU or (number == signal.SIGKILL and used_s >= self._cpu_limit_s)
-        return protocol.cpu_limit(self._cpu_limit_s) if self._cpu_limit_s and is_it else ""
+        is_it = number == signal.SIGXCPU or (number == signal.SIGKILL and used_s >= self.cpu_limit_s)
+        return protocol.cpu_limit(self.cpu_limit_s) if self.cpu_limit_s and is_it else ""
 
     def _forget_secrets(self) -> None:
         if self.order.get("secrets"):
@@ -128,13 +134,28 @@ class ProgramProcess(Run):
                 report()
 
 
-def start_process(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+@contextmanager
+def output_files(directory: Path, how: int) -> Iterator[tuple[int, int]]:
+    """Yields the descriptors of the files that a program's output goes to; ``how``: with these flags of open(2)."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how
+    out = os.open(directory / STDOUT, flags, 0o600)
+    try:
+        err = os.open(directory / STDERR, flags, 0o600)
+        try:
+            yield out, err
+        finally:
+            os.close(err)
+    finally:
+        os.close(out)
+
+
+def start_process(order: protocol.Message, null: int, out: int, err: int) -> int:
     """Starts the process of an order and returns its id. Raises NotExecutedError, OSError and ValueError."""
     is_plain = not (order.get("user") or order.get("limits"))
     return (_spawned if is_plain else _forked)(order, null, out, err)
 
 
-def _spawned(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+def _spawned(order: protocol.Message, null: int, out: int, err: int) -> int:
     """Starts it by posix_spawn, the ordinary way: only the mark that it has begun is made before it executes."""
     mark = Path(order["directory"]) / run_directory.BEGUN
     try:
@@ -145,8 +166,8 @@ def _spawned(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes])
             order["environment"],
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, null, 0),
-                (os.POSIX_SPAWN_DUP2, out.fileno(), 1),
-                (os.POSIX_SPAWN_DUP2, err.fileno(), 2),
+                (os.POSIX_SPAWN_DUP2, out, 1),
+                (os.POSIX_SPAWN_DUP2, err, 2),
                 (os.POSIX_SPAWN_OPEN, protocol.LISTENER, str(mark), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600),
                 (os.POSIX_SPAWN_CLOSE, protocol.LISTENER),
             ],
@@ -161,7 +182,7 @@ def _spawned(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes])
         os.chdir("/")  # a keeper keeps no file system busy
 
 
-def _forked(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) -> int:
+def _forked(order: protocol.Message, null: int, out: int, err: int) -> int:
     """Starts it by a fork, as another user or with limits."""
     from trigmon.keeper import spawn
 
@@ -169,14 +190,14 @@ def _forked(order: protocol.Message, null: int, out: IO[bytes], err: IO[bytes]) 
     if user:
         for file in (out, err):  # its /dev/stdout is opened anew, and the monitor still reads both
             with suppress(OSError):
-                os.fchmod(file.fileno(), 0o640)
-                os.fchown(file.fileno(), user["uid"], -1)
+                os.fchmod(file, 0o640)
+                os.fchown(file, user["uid"], -1)
     try:
         return spawn.start(
             order["argv"],
             order["environment"],
             order["working_directory"],
-            (null, out.fileno(), err.fileno()),
+            (null, out, err),
             user=user,
             limits=order.get("limits") or {},
             credentials=order["environment"]["CREDENTIALS_DIRECTORY"] if order.get("secrets") else "",

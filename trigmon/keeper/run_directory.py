@@ -111,9 +111,11 @@ def make_durable(runs_directory: Path) -> None:
         os.close(descriptor)
 
 
-def note_start(directory: Path, pid: int, start_ms: int, argv: list[str], *, is_forked: bool = False) -> None:
-    """Adds the process of the run; ``is_forked``: by a fork server."""
-    fields = {"pid": pid, "ticks": start_ticks(pid), "start_ms": start_ms, "argv": argv}
+def note_start(
+    directory: Path, pid: int, start_ms: int, argv: list[str], *, ticks: int = 0, is_forked: bool = False
+) -> None:
+    """Adds the process of the run; ``ticks``: when it started, if known; ``is_forked``: by a fork server."""
+    fields = {"pid": pid, "ticks": ticks or start_ticks(pid), "start_ms": start_ms, "argv": argv}
     _add(directory, fields | ({"forked": True} if is_forked else {}))
 
 
@@ -125,7 +127,7 @@ def note_end(directory: Path, why: str, grace_s: float) -> None:
 def note_exit(directory: Path, fields: Fields) -> None:
     """Writes how it ended; a reader sees all of it or nothing. Raises OSError."""
     beside = directory / f".{EXIT}"
-    beside.write_text(json.dumps(fields))
+    _write(beside, os.O_TRUNC, json.dumps(fields))
     beside.replace(directory / EXIT)
 
 
@@ -206,12 +208,28 @@ def is_of_user(pid: int, uid: int) -> bool:
 
 
 def start_ticks(pid: int) -> int:
-    """Returns a process's start in clock ticks since boot; 0 when there is none (proc_pid_stat(5), field 22)."""
-    try:
-        state, *fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
-    except (OSError, ValueError):
-        return 0
+    """Returns a process's start in clock ticks since boot; 0 when there is none, or it has ended (field 22)."""
+    state, *fields = stat_fields(pid) or (b"X",)
     return 0 if state in b"ZX" else int(fields[18])
+
+
+def ticks_now() -> int:
+    """Returns the clock ticks since boot, as :func:`start_ticks` counts them."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK") // 1_000_000_000
+
+
+def stat_fields(pid: int) -> list[bytes]:
+    """Returns the fields of proc_pid_stat(5) from the third on; [] where there is no such process."""
+    try:
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        return os.read(descriptor, 4096).rpartition(b")")[2].split()
+    except OSError:  # it has ended meanwhile
+        return []
+    finally:
+        os.close(descriptor)
 
 
 @cache
@@ -234,12 +252,16 @@ def _opened(pid: int, is_it: Any) -> tuple[int, int] | None:
 
 
 def _add(directory: Path, fields: Fields) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    descriptor = os.open(directory / CLAIM, flags, 0o600)
-    line = json.dumps(fields).encode() + b"\n"
+    _write(directory / CLAIM, os.O_APPEND, f"{json.dumps(fields)}\n")
+
+
+def _write(path: Path, how: int, text: str) -> None:
+    """Writes to a file, which is made where it is not there. Raises OSError where not all has room."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
+    data = text.encode()
     try:
-        written = os.write(descriptor, line)
-        if written < len(line):  # the disk is full; half a line would spoil the next
+        written = os.write(descriptor, data)
+        if written < len(data):  # half a line would spoil the next
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:

@@ -144,7 +144,10 @@ class Starts:
         self._tell_parent("known", **run.known)
         self._monitors.send(protocol.line("started", run=run.run_id, pid=run.pid, start_ms=run.start_ms))
         try:
-            run_directory.note_start(run.directory, run.pid, run.start_ms, run.order["argv"], is_forked=run.is_forked)
+            argv = run.order["argv"]
+            run_directory.note_start(
+                run.directory, run.pid, run.start_ms, argv, ticks=run.ticks, is_forked=run.is_forked
+            )
         except OSError:  # it runs, and the next keeper knows; the claim is read only after two kills
             report()
 

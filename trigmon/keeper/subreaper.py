@@ -7,7 +7,9 @@ killed becomes the parent of the next keeper in turn. Only where both are killed
 
 The keeper sends, in the format of :mod:`trigmon.keeper.protocol`: ``starts`` (a run, before its process is made),
 ``known`` (what a later keeper must know of a run with a process), ``failed`` (it has none), ``why`` (what ends it) and
-``reap`` (its exit is written). It receives ``ended`` (``pid``, ``status``, ``cpu_s``). Standard library only.
+``reap`` (its exit is written). The parent needs that when the keeper has ended: it is woken for many messages at once,
+before they fill the socket, and for the ``reap`` of a process that is its own child. The keeper receives ``ended``
+(``pid``, ``status``, ``cpu_s``). Standard library only.
 """
 
 from __future__ import annotations
@@ -29,13 +31,20 @@ Known = dict[int, dict[str, Any]]
 
 _SETTLES_S = 2.0
 _SENT_S = 1.0
+_MOST_UNREAD = 32
+"""So many messages are a fifth of what a socket holds, and no more than it holds with paths of any length."""
 
 
 class Parent:
-    """A keeper's connection to its parent. Nothing is sent any more when that has gone."""
+    """A keeper's connection to its parent. Nothing is sent any more when that has gone.
 
-    def __init__(self, link: socket.socket) -> None:
+    ``unread`` is the eventfd by which the parent is woken to receive.
+    """
+
+    def __init__(self, link: socket.socket, unread: int) -> None:
         self.link = link
+        self._unread = unread
+        self._unread_messages = 0
         self._lines = protocol.Lines()
         self.pid = os.getppid()
         link.settimeout(_SENT_S)
@@ -44,6 +53,14 @@ class Parent:
         """Sends a message; :meth:`receive` notices a parent that has gone."""
         with suppress(OSError):
             self.link.sendall(protocol.line(say, **fields), socket.MSG_NOSIGNAL)
+        self._unread_messages += 1
+        if self._unread_messages >= _MOST_UNREAD:
+            self.wake()
+
+    def wake(self) -> None:
+        """Lets the parent receive what was sent."""
+        self._unread_messages = 0
+        os.eventfd_write(self._unread, 1)
 
     def receive(self) -> list[protocol.Message] | None:
         """Returns the messages since the last call; None when the parent has gone."""
@@ -57,12 +74,16 @@ class Parent:
 
 
 class Subreaper:
-    """The parent of one keeper at a time; ``known`` are the runs whose processes it has, or would have."""
+    """The parent of one keeper at a time; ``known`` are the runs whose processes it has, or would have.
 
-    def __init__(self, keeper: int, link: socket.socket, known: Known) -> None:
+    ``unread`` is the eventfd by which the keeper wakes it.
+    """
+
+    def __init__(self, keeper: int, link: socket.socket, unread: int, known: Known) -> None:
         self.known = known
         self._keeper = keeper
         self._link = link
+        self._unread = unread
         self._lines = protocol.Lines()
         self._starts: dict[str, Any] | None = None
         self._reported: set[int] = set()
@@ -71,15 +92,13 @@ class Subreaper:
     def watch(self, signals: int) -> int:
         """Waits for the keeper's end; returns its waitstatus_to_exitcode. ``signals`` is readable when one has come."""
         while (status := self._look()) is None:
-            ready, _, _ = select.select([signals, self._link.fileno()], [], [])
+            ready, _, _ = select.select([signals, self._unread], [], [])
             if signals in ready and signal.SIGTERM in os.read(signals, 4096):
                 os.kill(self._keeper, signal.SIGTERM)
-            if self._link.fileno() in ready and not self._receive():
-                _, ended = os.waitpid(self._keeper, 0)  # it closes its end by ending
-                status = os.waitstatus_to_exitcode(ended)
-                break
-        while self._receive():
-            pass
+            if self._unread in ready:
+                os.eventfd_read(self._unread)
+                self._receive()
+        self._receive()
         self._settle()
         there = set(children())
         self.known = {pid: known for pid, known in self.known.items() if pid in there or "ended" in known}
@@ -108,14 +127,12 @@ class Subreaper:
             return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return None
 
-    def _receive(self) -> bool:
-        try:
-            data = self._link.recv(1 << 16)
-        except OSError:
-            data = b""
-        for message in self._lines.feed(data) if data else ():
-            self._handle(message)
-        return bool(data)
+    def _receive(self) -> None:
+        """Handles all that the keeper has sent."""
+        with suppress(OSError):  # it died with something unread
+            while select.select([self._link], [], [], 0)[0] and (data := self._link.recv(1 << 16)):
+                for message in self._lines.feed(data):
+                    self._handle(message)
 
     def _handle(self, message: protocol.Message) -> None:
         if message["say"] == "starts":
@@ -169,20 +186,12 @@ def status_of(found: Any) -> int:
 
 def used_s(pid: int) -> float:
     """Returns the processor time that a process which has ended used, and those it waited for, in seconds."""
-    return sum(int(word) for word in _stat(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
-
-
-def _stat(pid: int) -> list[bytes]:
-    """Returns the fields of proc_pid_stat(5) from the third on; [] where there is no such process."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return []
+    return sum(int(word) for word in run_directory.stat_fields(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def parent_of(pid: int) -> int:
     """Returns the process id of a process's parent, 0 when there is no such process."""
-    stat = _stat(pid)
+    stat = run_directory.stat_fields(pid)
     return int(stat[1]) if stat else 0
 
 
@@ -197,7 +206,7 @@ def open_process(pid: int) -> Iterator[int]:
 
 
 def _leads(pid: int) -> bool:
-    stat = _stat(pid)
+    stat = run_directory.stat_fields(pid)
     return bool(stat) and int(stat[3]) == pid
 
 

@@ -5,24 +5,36 @@ Every change only overwrites fields of one record, so a change whose reply was l
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from trigmon.client.link import Link, LinkDown
 from trigmon.log import logger
-from trigmon.mq.calls import Caps, ChangeRun, Runs, StartRuns
+from trigmon.mq.calls import Call, Caps, ChangeRun, Runs, StartRuns
 from trigmon.mq.errors import MQError
-from trigmon.mq.replies import Listing, ToStart
+from trigmon.mq.replies import Listing, Refused, Reply, ToStart
 from trigmon.mq.run import RunFields, read_run
 
 log = logger()
 _AT_ONCE: Final = 64
 
 
+class Change(NamedTuple):
+    """Fields to be overwritten in one record, by ``at`` at the latest (time.monotonic())."""
+
+    at: float
+    fields: RunFields
+
+    def with_later(self, later: Change) -> Change:
+        """Returns this change and a later one of the same record as one."""
+        return Change(min(self.at, later.at), self.fields | later.fields)
+
+
 class LedgerWriter:
-    """Changes of run records that wait for the queue manager, in their order."""
+    """Changes of run records that wait for the queue manager; those of one run in their order."""
 
     def __init__(self, link: Link, initiation_q: str, monitor: str) -> None:
         self._link = link
@@ -30,8 +42,7 @@ class LedgerWriter:
         self._initiation_q = initiation_q
         # The monitor's own thread adds changes too, while the reaper thread writes.
         self._lock = threading.Lock()
-        self._pending: dict[str, RunFields] = {}
-        self._write_at: float | None = None
+        self._pending: dict[str, Change] = {}
 
     @property
     def behind(self) -> bool:
@@ -42,70 +53,70 @@ class LedgerWriter:
         """Returns whether a change of this run is still to be written."""
         return run_id in self._pending
 
+    def note(self, run_id: str, fields: RunFields, within_s: float = 0.0) -> None:
+        """Queues a change to be written within ``within_s`` seconds; waiting changes of one run become one."""
+        change = Change(time.monotonic() + within_s, fields)
+        with self._lock:
+            before = self._pending.get(run_id)
+            self._pending[run_id] = before.with_later(change) if before is not None else change
+
     @property
     def pause_s(self) -> float:
         """Seconds until the next attempt is due."""
         return self._link.pause_s
 
-    def note(self, run_id: str, fields: RunFields, within_s: float = 0.0) -> None:
-        """Queues a change to be written within ``within_s`` seconds; waiting changes of one run become one."""
-        at = time.monotonic() + within_s
-        with self._lock:
-            self._pending[run_id] = self._pending.get(run_id, {}) | fields
-            self._write_at = at if self._write_at is None else min(at, self._write_at)
-
     @property
     def writes_in_s(self) -> float:
-        """Seconds until what is pending is to be written and the queue manager may be there."""
-        in_s = 0.0 if self._write_at is None else self._write_at - time.monotonic()
-        return max(0.0, in_s, self._link.pause_s)
+        """Seconds until something that is pending is to be written and the queue manager may be there."""
+        with self._lock:
+            at = min((change.at for change in self._pending.values()), default=0.0)
+        return max(0.0, at - time.monotonic(), self._link.pause_s)
 
     def write(self, *, all_of_it: bool = False) -> bool:
-        """Writes what is pending, unless it may wait. Returns False when the queue manager is away."""
-        if not all_of_it and self._write_at is not None and self._write_at > time.monotonic():
-            return True
-        while some := self._taken():
-            try:
-                self._change(some)
-            except LinkDown:
-                self._put_back(some)
-                return False
+        """Writes what is due, or all that is pending. Returns False when the queue manager is away."""
+        try:
+            while some := self._taken(all_of_it=all_of_it):
+                self._send(some)
+        except LinkDown:
+            return False
         return True
 
-    def _taken(self) -> dict[str, RunFields]:
-        """Returns the next changes to write; a later change of the same run is another one."""
-        with self._lock:
-            some = dict(islice(self._pending.items(), _AT_ONCE))
-            for run_id in some:
-                del self._pending[run_id]
-            if not some:
-                self._write_at = None
-            return some
-
-    def _put_back(self, some: dict[str, RunFields]) -> None:
-        with self._lock:
-            later = self._pending
-            self._pending = {run_id: fields | later.pop(run_id, {}) for run_id, fields in some.items()} | later
-
-    def _change(self, some: dict[str, RunFields]) -> None:
-        try:
-            self._link.pipeline([ChangeRun(run_id=run_id, fields={**fields}) for run_id, fields in some.items()])
-        except MQError:  # one was refused, and which of the others were done is not known: each again
-            for run_id, fields in some.items():
-                self._change_one(run_id, fields)
-
-    def _change_one(self, run_id: str, fields: RunFields) -> None:
-        """Writes one change; a refusal is logged, since the program matters more than its record."""
-        try:
-            self._link.call(ChangeRun(run_id=run_id, fields={**fields}))
-        except MQError as error:
-            log.error("the run ledger refused a change", run=run_id, error=str(error), fields=fields)
-
     def start_runs(self, caps: Caps) -> ToStart:
-        """Asks which held runs are to be started now. Raises LinkDown."""
-        reply = self._link.call(StartRuns(initiation_q=self._initiation_q, monitor=self._monitor, caps=caps))
+        """Asks which held runs are to be started, in the turn that writes what is due. Raises LinkDown, MQError."""
+        while len(some := self._taken()) >= _AT_ONCE:
+            self._send(some)
+        (reply,) = self._send(some, StartRuns(initiation_q=self._initiation_q, monitor=self._monitor, caps=caps))
+        if isinstance(reply, Refused):
+            raise MQError.of(reply.reason, reply.about)
         assert isinstance(reply, ToStart)
         return reply
+
+    def _taken(self, *, all_of_it: bool = False) -> dict[str, Change]:
+        """Returns the next changes to write; a later change of the same run is another one."""
+        now = math.inf if all_of_it else time.monotonic()
+        with self._lock:
+            due = (run_id for run_id, change in self._pending.items() if change.at <= now)
+            return {run_id: self._pending.pop(run_id) for run_id in list(islice(due, _AT_ONCE))}
+
+    def _send(self, changes: dict[str, Change], *calls: Call) -> list[Reply]:
+        """Writes changes, and returns the replies of the calls behind them, which are of the same turn.
+
+        A change that is refused is logged, since the program matters more than its record. Raises LinkDown.
+        """
+        writes = [ChangeRun(run_id=run_id, fields={**change.fields}) for run_id, change in changes.items()]
+        try:
+            replies = self._link.answers([*writes, *calls])
+        except LinkDown:
+            with self._lock:
+                for run_id, change in changes.items():
+                    later = self._pending.get(run_id)
+                    self._pending[run_id] = change.with_later(later) if later is not None else change
+            raise
+        for write, reply in zip(writes, replies, strict=False):
+            if isinstance(reply, Refused):
+                error = str(MQError.of(reply.reason, reply.about))
+                log.error("the run ledger refused a change", run=write.run_id, error=error, fields=write.fields)
+        return replies[len(writes) :]
 
     def has_opened(self, run_id: str) -> bool:
         """Returns whether a run's program has opened its queue. Raises LinkDown."""

@@ -98,16 +98,20 @@ class Reaper:
         self._results.record_looks(at_once=self.stop_at is not None)
         self._recovery.find_runs()
         self._termination.end_programs()
-        # What has happened is written in one turn; by then the ledger knows what may be started.
-        is_written = self._ledger.write(all_of_it=self.stop_at is not None)
-        if is_written and self.stop_at is None:
-            with self.start_lock:
-                for planned in self._starter.due():
-                    self._requests.start(*planned)
-                for waiting in self._admission.ready():
-                    self._requests.start(*waiting)
-            for run_id, why in self._admission.reasons():
-                self._ledger.note(run_id, {"why": why})
+        if self.stop_at is not None:
+            self._ledger.write(all_of_it=True)
+        elif self._starter.asks_now or self._ledger.write():
+            self._start_programs()
+
+    def _start_programs(self) -> None:
+        """Starts what may be started by the ledger, which is asked in the turn in which it learns what has happened."""
+        with self.start_lock:
+            for planned in self._starter.due():
+                self._requests.start(*planned)
+            for waiting in self._admission.ready():
+                self._requests.start(*waiting)
+        for run_id, why in self._admission.reasons():
+            self._ledger.note(run_id, {"why": why})
 
     def _wait(self) -> None:
         """Waits until something has happened, and handles it."""

@@ -72,11 +72,19 @@ class Starter:
         at = self._ask_at
         return [] if at is None else [at]
 
+    @property
+    def asks_now(self) -> bool:
+        """Whether the ledger is to be asked now."""
+        return self._ask_at is not None and self._ask_at <= time.monotonic()
+
     def due(self) -> Iterator[tuple[Order, LaunchPlan]]:
-        """Yields what is to be started now, due in the ledger from here on; nothing while the queue manager is away."""
-        now = time.monotonic()
-        if not any(at <= now for at in self.asks_at()):
+        """Yields what is to be started now, due in the ledger from here on; nothing while the queue manager is away.
+
+        What the ledger is to learn by now is written where it is asked.
+        """
+        if not self.asks_now:
             return
+        now = time.monotonic()
         self._ask_at = None
         try:
             reply = self._ledger.start_runs(self.caps)
