@@ -147,7 +147,8 @@ class Siege:
         assert set(states) <= {"exited", "unknown"}, states
         assert max(starts.values()) == 1, [run for run, count in starts.items() if count > 1]
         assert set(starts) == ran, states
-        assert failed == retried == {run_id for run_id in ran if run_id.endswith("0")}
+        to_fail = {run_id for run_id in ran if run_id.endswith("0")}
+        assert failed == retried == to_fail, [run for run in every if run["run_id"] in (failed | retried) ^ to_fail]
         taken = Counter(self.taken.read_text().split())
         assert taken == {f"F{number}": 1 for number in range(1, self.puts["F"] + 1)}
         return {"kills": self.kills, "fills": self.fills, "puts": self.puts, "starts": len(starts), **states}

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from trigmon.launch import arguments as words
+from trigmon.launch.environment import inherited
 from trigmon.launch.launch_plan import STDERR, LaunchError, LaunchPlan, Lead, Order
 from trigmon.launch.permissions import Grants
 from trigmon.mq.attributes import Process
@@ -145,6 +146,11 @@ def _warm(plan: LaunchPlan, process: Process) -> LaunchPlan:
         return plan
     modules = [*_ALWAYS_WARM, *process.warm_modules.split()]
     return replace(plan, interpreter=plan.argv[:at], fork=plan.argv[at:], modules=modules)
+
+
+def environment(plan: LaunchPlan) -> dict[str, str]:
+    """Returns the whole environment of a planned program."""
+    return inherited(os.environ, is_another_users=bool(plan.user)) | plan.environment
 
 
 def why_not(number: int, program: str, directory: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from trigmon.keeper import protocol
-from trigmon.launch.environment import inherited
+from trigmon.launch import unix
 from trigmon.launch.keeper_client import Keeper, KeeperGone, Keepers
 from trigmon.launch.launch_plan import LaunchPlan, Order
 from trigmon.log import Seldom, logger
@@ -40,8 +39,6 @@ class LaunchRequests:
         self._starter = starter
         self._admission = admission
         self._limits = limits
-        # What a monitor has from its own does not change while it lives.
-        self._environments = {whose: inherited(os.environ, is_another_users=whose) for whose in (False, True)}
 
     def start(self, order: Order, plan: LaunchPlan) -> Child | None:
         """Asks the keeper for a start. Returns None when the run waits for its session, or is held again.
@@ -71,15 +68,11 @@ class LaunchRequests:
                 child.keeper.start(
                     child.run_id,
                     plan,
-                    self._environment(plan),
+                    unix.environment(plan),
                     child.directory,
                     time_limit_s=time_limit_s,
                     grace_s=self._limits.grace_s,
                 )
-
-    def _environment(self, plan: LaunchPlan) -> dict[str, str]:
-        """Returns the whole environment of a planned program."""
-        return self._environments[bool(plan.user)] | plan.environment
 
     def hold_again(self, order: Order, why: str) -> None:
         """Holds a run again that never became a process, so that it is started in its turn."""
@@ -94,7 +87,7 @@ class LaunchRequests:
     def expect(self, plan: LaunchPlan) -> None:
         """Announces runs with such a plan. Raises KeeperGone, OSError when no keeper can be started."""
         if plan.interpreter and not plan.user and self._keepers.launcher == protocol.PROCESS:
-            self.ask_keeper(lambda keeper: keeper.warm_interpreter(plan, self._environment(plan)))
+            self.ask_keeper(lambda keeper: keeper.warm_interpreter(plan, unix.environment(plan)))
 
     # -- the keepers ----------------------------------------------------------------------------------------
 

@@ -17,9 +17,9 @@ from trigmon.client.address import connect, default_address
 from trigmon.client.connection import Connection
 from trigmon.client.link import Link, LinkDown
 from trigmon.keeper import protocol, systemd_bus
-from trigmon.launch import capabilities
-from trigmon.launch.environment import inherited
+from trigmon.launch import capabilities, unix
 from trigmon.launch.keeper_client import Keepers
+from trigmon.launch.launch_plan import LaunchPlan
 from trigmon.launch.launchers import launchers
 from trigmon.launch.permissions import Grants
 from trigmon.launch.spark.warm.connect_server import Serving, Shelf
@@ -139,7 +139,7 @@ class Monitor:
         )
         self._servers = Servers(
             *(warm, directory, given or q_mgr, self._programs.ask_keeper),
-            lambda more: inherited(os.environ) | dict(more),
+            lambda more: unix.environment(LaunchPlan(argv=[], environment=dict(more))),
             forks=options.launcher == protocol.PROCESS,
         )
         self._sweeper = Sweeper(_connecting(address), directory / "runs")
