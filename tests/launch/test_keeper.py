@@ -16,6 +16,7 @@ import pytest
 from tests.launch.keeper_machine import NAME, WAIT_S, KeeperMachine, is_gone
 from tests.waiting import until
 from trigmon.keeper import protocol, run_directory
+from trigmon.keeper.process import ProgramProcess
 from trigmon.launch.keeper_client import KeeperGone, Keepers
 
 
@@ -284,6 +285,22 @@ class TestTheKeeperDies:
         (machine.directory / "gate").touch()
         assert machine.wait_for("ended", "r")["status"] == 7
 
+    def test_runs_with_long_paths_cost_no_time_and_no_end(self, machine, tmp_path):
+        machine.shell("r", self.GATED, working_directory=machine.directory)
+        short, long = machine.run("r"), tmp_path.joinpath(*(["ü" * 100] * 15))
+        long.mkdir(parents=True)
+        machine.run = lambda run_id: short if run_id == "r" else long / "runs" / run_id
+        began = time.monotonic()
+        for number in range(40):
+            machine.shell(f"r{number}", "exit 0")
+        for number in range(40):
+            machine.wait_for("ended", f"r{number}")
+        assert time.monotonic() - began < 30  # a socket that nobody reads from takes a second for each message
+        machine.keeper_is_killed()
+        assert machine.keeper.runs == {"r"}
+        (machine.directory / "gate").touch()
+        assert machine.wait_for("ended", "r")["status"] == 7
+
     def test_what_ends_while_it_is_dying_is_known_however_often_it_dies(self, machine):
         machine.shell("r0", "true")
         for number in range(1, 9):
@@ -384,6 +401,19 @@ class TestTheKeeperDies:
             until(lambda directory=directory: "pid" in run_directory.read(directory))
             claim = run_directory.read(directory)
             assert run_directory.is_same(claim, claim["pid"])
+
+    def test_a_start_across_two_ticks_is_not_taken_from_the_clock(self, tmp_path, monkeypatch):
+        directory = tmp_path / "runs" / "r"
+        run_directory.make(directory, NAME)
+        limits = {"time_limit_s": 0, "grace_s": 1}
+        argv = {"argv": ["/bin/true"], "environment": {}, "working_directory": "/"}
+        run = ProgramProcess({"run": "r", "directory": str(directory), **limits, **argv})
+        moments = iter((5, 6))
+        monkeypatch.setattr(run_directory, "ticks_now", lambda: next(moments))
+        with Path(os.devnull).open() as null:
+            run.start(null.fileno())
+        os.waitpid(run.pid, 0)
+        assert run.ticks == 0
 
     def test_a_process_of_the_same_number_is_not_taken_for_it(self):
         claim = {"boot": run_directory.boot_id(), "pid": os.getpid(), "ticks": run_directory.start_ticks(os.getpid())}

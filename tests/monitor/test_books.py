@@ -9,7 +9,8 @@ from trigmon.monitor.ledger_writer import LedgerWriter
 from trigmon.mq.calls import Caps, RecordRun
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.errors import QMgrNotAvailable
-from trigmon.mq.replies import Done
+from trigmon.mq.reasons import Reason
+from trigmon.mq.replies import Done, Refused
 from trigmon.rules.runs.new_run_record import recorded
 
 
@@ -55,6 +56,25 @@ def test_what_could_not_be_written_comes_before_what_was_noted_meanwhile():
     assert books.behind
     assert books.write(all_of_it=True)
     assert link.written == {"1": [{"pid": 7, "state": "exited"}], "2": [{"state": "held"}]}
+
+
+class Stopping:
+    """A connection to a queue manager that stops: it refuses the second call, and all behind it."""
+
+    def answers(self, calls, window):
+        assert window == len(calls)
+        return [Done(), *(Refused(reason=int(Reason.Q_MGR_STOPPING)) for _ in calls[1:])]
+
+    def drop(self):
+        pass
+
+
+def test_what_a_queue_manager_that_stops_refuses_is_kept():
+    books = LedgerWriter(Link(Stopping), "INITQ", "M")
+    for number in range(3):
+        books.note(str(number), {"state": "exited"})
+    assert not books.write()
+    assert books.is_pending("2") and books.pause_s
 
 
 def test_what_is_not_written_where_the_ledger_cannot_be_asked_is_kept():
@@ -113,4 +133,14 @@ def test_a_change_that_is_refused_costs_no_other_and_no_start(books, capsys):
     (record,) = books.start_runs(Caps()).records
     assert record["run_id"] == "2"
     assert capsys.readouterr().out.count("the run ledger refused a change") == 67
+    assert not books.behind
+
+
+@pytest.mark.parametrize("why", ["x" * 5_000_000, "\ud800"], ids=["longer than a call may be", "no text"])
+def test_a_change_that_cannot_be_sent_costs_no_other_and_no_start(books, capsys, why):
+    books.note("3", {"why": why})
+    books.note("1", run_changes.exited(0, "", 2))
+    (record,) = books.start_runs(Caps()).records
+    assert record["run_id"] == "2"
+    assert capsys.readouterr().out.count("the run ledger refused a change") == 1
     assert not books.behind

@@ -63,9 +63,10 @@ class Network:
             ip("-n", name, "link", "set", "lo", "up")
 
     def remove(self):
+        for link in (*self.outside, self.bridge):  # what a namespace has goes some time after it
+            subprocess.run(["ip", "link", "del", link], capture_output=True, check=False)
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
-        subprocess.run(["ip", "link", "del", self.bridge], capture_output=True, check=False)
 
 
 def ip(*words):

@@ -166,6 +166,26 @@ def test_a_damaged_row_is_dropped_though_it_has_the_key_of_another(world, table,
     assert_whole(world)
 
 
+def test_a_page_of_two_tables_costs_no_message(world):
+    for _ in range(60):
+        world.put("Q", b"x" * 1000)
+    db = stopped(world)
+    rows = ((f"r{number}", " " * 800) for number in range(200))
+    db.executemany("INSERT INTO run (run_id, state, q_name, record) VALUES (?, 'exited', 'Q2', ?)", rows)
+    leaves = db.execute("SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'leaf'").fetchall()
+    root = (page_of(db, "run") - 1) * PAGE
+    db.close()
+    path = world.directory / "qm.db"
+    data = bytearray(path.read_bytes())
+    data[root + 8 : root + 12] = leaves[3][0].to_bytes(4, "big")  # the last child of an interior page
+    path.write_bytes(data)
+    note_damage(world.directory)
+    started(world)
+    assert len(got(world, "Q")[0]) == 65
+    assert (world.directory / "qm.db.damaged-1").read_bytes() == data
+    world.qm.stop()
+
+
 def test_every_index_of_a_table_other_than_that_of_messages_is_compared_with_its_rows(world):
     db = stopped(world)
     indexed = "SELECT DISTINCT tbl_name FROM sqlite_schema WHERE type = 'index' AND tbl_name <> 'message'"

@@ -80,10 +80,10 @@ class Link:
             raise self.lost(error) from None
 
     def answers(self, calls: Sequence[Call]) -> list[Reply]:
-        """Sends several calls at once and returns their replies in order, refusals among them; raises LinkDown.
+        """Sends several calls at once and returns their replies in order, refusals among them.
 
         None of them may wait or end a unit of work. Calls that arrive together are one turn of the queue manager and
-        one sync.
+        one sync. Raises LinkDown; MQError, TypeError or ValueError where one cannot be sent.
         """
         connection = self.connection()
         try:

@@ -3,13 +3,14 @@
 It does next to nothing, so little could end it. As a subreaper (prctl(2)) it becomes the parent of a killed keeper's
 programs, and forks the next keeper, which takes over the runs in ``Known``. When one of those programs ends, it reports
 that to the keeper, and waits for the process (waitpid) when the keeper has written the exit. A keeper whose parent was
-killed becomes the parent of the next keeper in turn. Only where both are killed at once may an exit stay unknown.
+killed becomes the parent of the next keeper in turn. Only where both are killed while a program runs may its exit stay
+unknown: it is neither's child then.
 
 The keeper sends, in the format of :mod:`trigmon.keeper.protocol`: ``starts`` (a run, before its process is made),
 ``known`` (what a later keeper must know of a run with a process), ``failed`` (it has none), ``why`` (what ends it) and
-``reap`` (its exit is written). The parent needs that when the keeper has ended: it is woken for many messages at once,
-before they fill the socket, and for the ``reap`` of a process that is its own child. The keeper receives ``ended``
-(``pid``, ``status``, ``cpu_s``). Standard library only.
+``reap`` (its exit is written). The parent needs that when the keeper has ended: it is woken when a quarter of what the
+socket holds is unread, and for the ``reap`` of a process that is its own child. The keeper receives ``ended`` (``pid``,
+``status``, ``cpu_s``). Standard library only.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ Known = dict[int, dict[str, Any]]
 
 _SETTLES_S = 2.0
 _SENT_S = 1.0
-_MOST_UNREAD = 32
-"""So many messages are a fifth of what a socket holds, and no more than it holds with paths of any length."""
 
 
 class Parent:
@@ -44,22 +43,19 @@ class Parent:
     def __init__(self, link: socket.socket, unread: int) -> None:
         self.link = link
         self._unread = unread
-        self._unread_messages = 0
         self._lines = protocol.Lines()
         self.pid = os.getppid()
         link.settimeout(_SENT_S)
 
     def send(self, say: str, **fields: Any) -> None:
         """Sends a message; :meth:`receive` notices a parent that has gone."""
+        if not select.select([], [self.link], [], 0)[1]:  # so unix(7) says that a quarter of it is used
+            self.wake()
         with suppress(OSError):
             self.link.sendall(protocol.line(say, **fields), socket.MSG_NOSIGNAL)
-        self._unread_messages += 1
-        if self._unread_messages >= _MOST_UNREAD:
-            self.wake()
 
     def wake(self) -> None:
         """Lets the parent receive what was sent."""
-        self._unread_messages = 0
         os.eventfd_write(self._unread, 1)
 
     def receive(self) -> list[protocol.Message] | None:
@@ -85,6 +81,7 @@ class Subreaper:
         self._link = link
         self._unread = unread
         self._lines = protocol.Lines()
+        self._left = set(known)
         self._starts: dict[str, Any] | None = None
         self._reported: set[int] = set()
         link.settimeout(_SENT_S)
@@ -106,7 +103,8 @@ class Subreaper:
 
     def _look(self) -> int | None:
         """Reports programs that have ended. Returns the keeper's exit status when it has ended."""
-        there = list(children())  # before the keeper is looked at: what it leaves is not in this list
+        # Made before the keeper is looked at: what it leaves is not in this list.
+        there = [pid for pid in children() if pid != self._keeper]
         if self._has_ended(self._keeper):
             _, status = os.waitpid(self._keeper, 0)
             return os.waitstatus_to_exitcode(status)
@@ -147,7 +145,9 @@ class Subreaper:
         elif message["say"] == "reap":
             self.known.pop(message["pid"], None)
             self._reported.discard(message["pid"])
-            if self._has_ended(message["pid"]):
+            # Any other was the keeper's child: its number may be that of a program which the keeper has left since.
+            if message["pid"] in self._left and self._has_ended(message["pid"]):
+                self._left.discard(message["pid"])
                 os.waitpid(message["pid"], os.WNOHANG)
 
     def _settle(self) -> None:

@@ -107,16 +107,39 @@ class LedgerWriter:
         try:
             replies = self._link.answers([*writes, *calls])
         except LinkDown:
-            with self._lock:
-                for run_id, change in changes.items():
-                    later = self._pending.get(run_id)
-                    self._pending[run_id] = change.with_later(later) if later is not None else change
+            self._put_back(changes)
             raise
+        except (MQError, TypeError, ValueError) as error:  # one of them cannot be sent
+            if len(writes) + len(calls) > 1:
+                return self._send_each(changes, *calls)
+            self._log_refused(writes, str(error))
+            return []
         for write, reply in zip(writes, replies, strict=False):
             if isinstance(reply, Refused):
-                error = str(MQError.of(reply.reason, reply.about))
-                log.error("the run ledger refused a change", run=write.run_id, error=error, fields=write.fields)
+                self._log_refused([write], str(MQError.of(reply.reason, reply.about)))
         return replies[len(writes) :]
+
+    def _send_each(self, changes: dict[str, Change], *calls: Call) -> list[Reply]:
+        waiting = dict(changes)
+        try:
+            while waiting:
+                run_id = next(iter(waiting))
+                self._send({run_id: waiting.pop(run_id)})
+        except LinkDown:
+            self._put_back(waiting)
+            raise
+        return self._send({}, *calls) if calls else []
+
+    def _put_back(self, changes: dict[str, Change]) -> None:
+        with self._lock:
+            for run_id, change in changes.items():
+                later = self._pending.get(run_id)
+                self._pending[run_id] = change.with_later(later) if later is not None else change
+
+    @staticmethod
+    def _log_refused(writes: list[ChangeRun], error: str) -> None:
+        for write in writes:
+            log.error("the run ledger refused a change", run=write.run_id, error=error, fields=write.fields)
 
     def has_opened(self, run_id: str) -> bool:
         """Returns whether a run's program has opened its queue. Raises LinkDown."""

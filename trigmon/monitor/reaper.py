@@ -108,8 +108,9 @@ class Reaper:
         with self.start_lock:
             for planned in self._starter.due():
                 self._requests.start(*planned)
-            for waiting in self._admission.ready():
-                self._requests.start(*waiting)
+            if not self._ledger.pause_s:  # a start is to be written too
+                for waiting in self._admission.ready():
+                    self._requests.start(*waiting)
         for run_id, why in self._admission.reasons():
             self._ledger.note(run_id, {"why": why})
 

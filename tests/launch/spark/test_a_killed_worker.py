@@ -18,6 +18,7 @@ from tests.daemons import define
 from tests.spark.clusters import QUICK, Cluster, Network, why_no_namespaces
 from tests.spark.conftest import depth
 from tests.waiting import until
+from trigmon.launch.spark.cold import web_page
 from trigmon.mq.calls import Runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1700)]
@@ -93,10 +94,12 @@ def newest(qm):
     return runs_of(qm)[0]
 
 
-def executors(run):
-    """The addresses of a driver's executors, as it tells itself."""
+def executors(run, data):
+    """The addresses of a driver's executors, as its page says them to who has its key."""
     url = f"{run['ui']}/api/v1/applications/{run['application_id']}/executors"
-    with urllib.request.urlopen(url, timeout=20) as page:
+    key = web_page.key_in(data / "spark" / "page.properties")
+    asked = urllib.request.Request(url, headers=dict(web_page.headers(key)))
+    with urllib.request.urlopen(asked, timeout=20) as page:
         return {one["hostPort"].rpartition(":")[0] for one in json.load(page) if one["id"] != "driver"}
 
 
@@ -106,14 +109,14 @@ def test_a_worker_killed_in_the_middle_of_a_drain_loses_nothing_and_doubles_noth
     machine = daemon(with_monitor=True)
     with machine.connect() as qm:
         queue_with_a_job(qm, machine, cluster, tmp_path, start)
-        check(qm, cluster, tmp_path / "table", start)
+        check(qm, machine, cluster, tmp_path / "table", start)
 
 
-def check(qm, cluster, table, start):
+def check(qm, machine, cluster, table, start):
     run = until(lambda: run if (run := newest(qm))["committed"] or run["end_ms"] else None, 400)
     assert 0 < run["committed"] < MESSAGES, run["stderr_tail"]
     if cluster.network and start == "submit":
-        assert executors(run) == set(cluster.network.addresses)
+        assert executors(run, machine.data) == set(cluster.network.addresses)
     cluster.kill_worker(number_of_drivers_worker(cluster, run) if start == "rest" else 1)
     until(lambda: not depth(qm, "WORK") and newest(qm)["state"] == "exited", 1200)
     cluster.wait_for_workers(1)

@@ -69,15 +69,15 @@ def inspect(db: apsw.Connection, tell: Tell, *, everything: bool) -> None:
         _rebuild_indexes(db, "message")
         if not do_indexes_agree(db) or errors_in(db, "message"):
             raise apsw.CorruptError("the rebuilt indexes do not agree either")
-    unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
-    if everything or unknown:
-        put_right(db, tell)
-    _check_tables(db, tell)
-    if unknown:
-        with db:
+    with db:  # nothing is dropped from a file that has to be salvaged: pages may belong to two tables
+        unknown = db.execute(_UNKNOWN_QUEUES).fetchall()
+        if everything or unknown:
+            put_right(db, tell)
+        _check_tables(db, tell)
+        if unknown:
             settle(db, tell, {"queue"})
-    if everything and (errors := errors_in(db)):
-        raise apsw.CorruptError("; ".join(errors))
+        if everything and (errors := errors_in(db)):
+            raise apsw.CorruptError("; ".join(errors))
 
 
 def errors_in(db: apsw.Connection, part: str | int = MOST_ERRORS) -> list[str]:
@@ -166,11 +166,9 @@ def _damaged_in(db: apsw.Connection, table: str) -> bool:
 def _check_tables(db: apsw.Connection, tell: Tell) -> None:
     """Drops damaged rows, reports each, and replaces them where possible."""
     damaged = {table for table in ROWS if _damaged_in(db, table)}
-    if damaged:
-        with db:
-            for table in sorted(damaged):
-                drop_damaged(db, tell, table)
-            settle(db, tell, damaged)
+    for table in sorted(damaged):
+        drop_damaged(db, tell, table)
+    settle(db, tell, damaged)
 
 
 def drop_damaged(db: apsw.Connection, tell: Tell, table: str) -> bool:
