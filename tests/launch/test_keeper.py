@@ -312,6 +312,19 @@ class TestTheKeeperDies:
             machine.keeper_is_killed()
             assert until(lambda number=number: run_directory.read_exit(machine.run(f"r{number}")))["status"] == number
 
+    def test_what_many_programs_ended_with_while_it_was_dying_is_known(self, machine):
+        for number in range(60):
+            machine.shell(f"r{number}", "sleep 60")
+        programs = [machine.wait_for("started", f"r{number}")["pid"] for number in range(60)]
+        os.kill(machine.pid, signal.SIGSTOP)
+        for program in programs:
+            os.kill(program, signal.SIGKILL)
+        until(lambda: all(is_ended(program) for program in programs))
+        machine.keeper_is_killed()
+        for number in range(60):
+            ended = until(lambda number=number: run_directory.read_exit(machine.run(f"r{number}")))
+            assert ended["status"] == -signal.SIGKILL
+
     def test_a_keeper_whose_parent_was_killed_loses_nothing_when_it_is_killed_later(self, machine):
         machine.shell("r", self.GATED, working_directory=machine.directory)
         machine.wait_for("started", "r")

@@ -8,9 +8,9 @@ unknown: it is neither's child then.
 
 The keeper sends, in the format of :mod:`trigmon.keeper.protocol`: ``starts`` (a run, before its process is made),
 ``known`` (what a later keeper must know of a run with a process), ``failed`` (it has none), ``why`` (what ends it) and
-``reap`` (its exit is written). The parent needs that when the keeper has ended: it is woken when a quarter of what the
-socket holds is unread, and for the ``reap`` of a process that is its own child. The keeper receives ``ended`` (``pid``,
-``status``, ``cpu_s``). Standard library only.
+``reap`` (its exit is written). The parent needs that when the keeper has ended: it is woken for many messages at once,
+and for the ``reap`` of a process that is its own child. The keeper receives ``ended`` (``pid``, ``status``, ``cpu_s``).
+Standard library only.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ Known = dict[int, dict[str, Any]]
 
 _SETTLES_S = 2.0
 _SENT_S = 1.0
+_MOST_UNREAD = 16
+"""Of so many messages the parent reads while there is room for as many again. Long ones fill the socket before."""
 
 
 class Parent:
@@ -43,19 +45,23 @@ class Parent:
     def __init__(self, link: socket.socket, unread: int) -> None:
         self.link = link
         self._unread = unread
+        self._sent = 0
         self._lines = protocol.Lines()
         self.pid = os.getppid()
         link.settimeout(_SENT_S)
 
     def send(self, say: str, **fields: Any) -> None:
         """Sends a message; :meth:`receive` notices a parent that has gone."""
-        if not select.select([], [self.link], [], 0)[1]:  # so unix(7) says that a quarter of it is used
+        is_full = not select.select([], [self.link], [], 0)[1]  # a quarter of it, for a socket of this kind
+        if is_full or self._sent >= _MOST_UNREAD:
             self.wake()
         with suppress(OSError):
             self.link.sendall(protocol.line(say, **fields), socket.MSG_NOSIGNAL)
+        self._sent += 1
 
     def wake(self) -> None:
         """Lets the parent receive what was sent."""
+        self._sent = 0
         os.eventfd_write(self._unread, 1)
 
     def receive(self) -> list[protocol.Message] | None:
@@ -155,9 +161,8 @@ class Subreaper:
         starts, until = self._starts, time.monotonic() + _SETTLES_S
         if starts is None:
             return
-        own = _cmdline(os.getpid())
-        while time.monotonic() < until and any(_cmdline(pid) == own for pid in self._unknown_children()):
-            time.sleep(0.001)  # made, and about to execute the program
+        while time.monotonic() < until and any(map(self._is_to_execute, self._unknown_children())):
+            time.sleep(0.001)
         if not run_directory.has_begun(Path(starts["directory"])):
             return
         alive = (pid for pid in self._unknown_children() if run_directory.is_program_of(pid, starts["run"]))
@@ -168,6 +173,13 @@ class Subreaper:
 
     def _unknown_children(self) -> list[int]:
         return [pid for pid in children() if pid not in self.known]
+
+    def _is_to_execute(self, pid: int) -> bool:
+        """Returns whether a process was made by the keeper and is still to execute, or just executes, its program.
+
+        In the middle of its execve(2) it has no command line, and no environment to know it by.
+        """
+        return _cmdline(pid) in (_cmdline(os.getpid()), b"") and not self._has_ended(pid)
 
 
 def children(of: int = 0) -> Iterator[int]:

@@ -110,13 +110,15 @@ class LedgerWriter:
             self._put_back(changes)
             raise
         except (MQError, TypeError, ValueError) as error:  # one of them cannot be sent
+            if not writes:
+                raise
             if len(writes) + len(calls) > 1:
                 return self._send_each(changes, *calls)
-            self._log_refused(writes, str(error))
+            self._log_refused(writes[0], str(error))
             return []
         for write, reply in zip(writes, replies, strict=False):
             if isinstance(reply, Refused):
-                self._log_refused([write], str(MQError.of(reply.reason, reply.about)))
+                self._log_refused(write, str(MQError.of(reply.reason, reply.about)))
         return replies[len(writes) :]
 
     def _send_each(self, changes: dict[str, Change], *calls: Call) -> list[Reply]:
@@ -137,9 +139,8 @@ class LedgerWriter:
                 self._pending[run_id] = change.with_later(later) if later is not None else change
 
     @staticmethod
-    def _log_refused(writes: list[ChangeRun], error: str) -> None:
-        for write in writes:
-            log.error("the run ledger refused a change", run=write.run_id, error=error, fields=write.fields)
+    def _log_refused(write: ChangeRun, error: str) -> None:
+        log.error("the run ledger refused a change", run=write.run_id, error=error, fields=write.fields)
 
     def has_opened(self, run_id: str) -> bool:
         """Returns whether a run's program has opened its queue. Raises LinkDown."""
