@@ -397,6 +397,19 @@ class TestTheKeeperDies:
         assert not run_directory.withdraw(machine.run("r"))
         assert machine.output("r") == "once\n"
 
+    def test_what_a_killed_one_was_still_to_claim_is_claimed_anew(self, tmp_path):
+        directory = tmp_path / "runs" / "r"
+        killed = (
+            "import os, sys; from pathlib import Path; from trigmon.keeper import run_directory as r;"
+            "r._add = lambda *_: os._exit(9); r.make(Path(sys.argv[1]), 'K')"
+        )
+        assert subprocess.run([sys.executable, "-c", killed, directory]).returncode == 9
+        assert run_directory.read(directory) is None
+        run_directory.make(directory, NAME)
+        assert run_directory.read(directory)["keeper"] == NAME
+        with pytest.raises(FileExistsError, match=str(directory)):
+            run_directory.make(directory, NAME)
+
     def test_a_claim_of_which_nobody_can_tell_whether_its_program_ran_stays(self, tmp_path):
         run_directory.make(tmp_path / "earlier", NAME)
         run_directory.make(tmp_path / "rebooted", NAME, marks=True)

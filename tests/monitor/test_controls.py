@@ -186,12 +186,14 @@ def test_an_application_cannot_say_that_its_trigger_message_repeats_a_run(stage)
 def test_the_output_of_forgotten_runs_goes_and_nothing_else(stage):
     runs = stage.data / "runs"
     known, gone = f"{1:016x}", [f"{n:016x}" for n in range(2, SLICE * 2 + 2)]
-    for name in (known, *gone, "not-a-run"):
+    half_made = [f".{known}.77", f".{gone[0]}.77", f".{gone[1]}"]  # by keepers that were killed
+    for name in (known, *gone, *half_made, "not-a-run"):
         (runs / name).mkdir(parents=True)
         (runs / name / "stdout").write_text("x")
     stage.qm.call(RecordRun(run_id=known, record={"state": "exited"}))
-    assert Sweep(runs).go(stage.qm.call) == 2 * SLICE
-    assert sorted(entry.name for entry in runs.iterdir()) == [known, "not-a-run"]
+    sweep = Sweep(runs)
+    assert sweep.go(stage.qm.call) + sweep.go(stage.qm.call) == 2 * SLICE + 2
+    assert sorted(entry.name for entry in runs.iterdir()) == [f".{known}.77", known, "not-a-run"]
 
 
 def test_a_sweep_comes_round_behind_runs_that_stay(stage, tmp_path):

@@ -3,6 +3,7 @@
 =========  =================================================================================================
 the        ``runs/RUN`` itself: the process that makes it has the right to start the run, once and for
 directory  all. It is durable before anything is started, so a run is not started twice even after a power cut.
+           It gets this name with the claim in it: what a killed keeper was still to claim is claimed anew.
 claim      two lines of JSON: ``keeper`` (the name of its socket), ``boot`` and ``marks`` (whether the next
            file is made) before the start; ``pid``, ``ticks``, ``start_ms``, ``argv`` and, of what a fork server
            made, ``forked`` behind it. Boot and ticks make the process id unique. A unit of systemd's that
@@ -47,17 +48,30 @@ def make(directory: Path, keeper: str, *, marks: bool = False) -> None:
 
     What cannot be written, an OSError, is no claim: nothing of it is left. ``marks``: its process will make BEGUN.
     """
+    if directory.exists():  # an empty one too: after a power cut that may be what is left of a claim
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(directory))
+    beside = directory.with_name(f".{directory.name}.{os.getpid()}")
+    try:
+        _make_empty(beside)
+        _add(beside, {"keeper": keeper, "boot": boot_id(), "marks": marks})
+        beside.rename(directory)
+    except OSError as error:
+        _remove(beside)
+        if error.errno == errno.ENOTEMPTY:  # claimed meanwhile
+            raise FileExistsError(error.errno, error.strerror, str(directory)) from None
+        raise
+
+
+def _make_empty(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700)
     except FileNotFoundError:  # the first run of all
         directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         make_durable(directory.parent.parent)
         directory.mkdir(mode=0o700)
-    try:
-        _add(directory, {"keeper": keeper, "boot": boot_id(), "marks": marks})
-    except OSError:
+    except FileExistsError:  # of a keeper that was killed and had this number
         _remove(directory)
-        raise
+        directory.mkdir(mode=0o700)
 
 
 def has_begun(directory: Path) -> bool:

@@ -22,7 +22,8 @@ from trigmon.mq.replies import Listing, Reply
 log = logger()
 PERIOD_S = 60.0
 SLICE = 256
-_RUN_ID = re.compile("[0-9a-f]{16}")
+_OF_A_RUN = re.compile(r"\.?([0-9a-f]{16})(\.[0-9]+)?")
+"""A run's directory; with a dot before it what a keeper that was killed had just made or taken back."""
 
 
 class Sweep:
@@ -35,7 +36,7 @@ class Sweep:
     def go(self, call: Callable[[Call], Reply], stop: threading.Event | None = None) -> int:
         """Removes what is not in the ledger any more; returns how many. Raises what ``call`` raises."""
         try:
-            names = sorted(entry.name for entry in self._directory.iterdir() if _RUN_ID.fullmatch(entry.name))
+            names = sorted(entry.name for entry in self._directory.iterdir() if _OF_A_RUN.fullmatch(entry.name))
         except FileNotFoundError:
             return 0
         removed = looked = 0
@@ -85,6 +86,6 @@ class Sweeper:
                 log.info("output of forgotten runs removed", runs=removed)
 
 
-def _is_on_record(run_id: str, call: Callable[[Call], Reply]) -> bool:
-    reply = call(Runs(where={"run_id": run_id}, limit=1))
+def _is_on_record(name: str, call: Callable[[Call], Reply]) -> bool:
+    reply = call(Runs(where={"run_id": _OF_A_RUN.sub(r"\1", name)}, limit=1))
     return not isinstance(reply, Listing) or bool(reply.rows)
