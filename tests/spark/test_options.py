@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -111,5 +112,6 @@ class TestStream:
         sources = [progress["sources"][0] for progress in first.recentProgress if progress["numInputRows"]]
         assert [source["numInputRows"] for source in sources] == [2, 2, 1]
         assert all(f'"queue":"{q_name}"' in str(source["latestOffset"]).replace(" ", "") for source in sources)
+        assert [json.loads(source["latestOffset"])["current_q_depth"] for source in sources] == [3, 1, 0]
         with pytest.raises(Exception, match=rf"the checkpoint is of the queue {q_name}, and this query reads SYSTEM"):
             query("SYSTEM.DEFAULT.LOCAL.QUEUE").awaitTermination(600)

@@ -11,6 +11,7 @@ from tests.daemons import define
 from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.spark import drain
+from trigmon.spark.files.staging import staging_of
 from trigmon.spark.sinks.sink import SinkError
 
 pytestmark = [
@@ -124,6 +125,7 @@ def test_three_bad_of_five_thousand_cost_a_job_a_partition_and_leave_no_staging(
     assert jobs_of(spark) - before <= 6
     rows = spark.read.parquet(str(tmp_path / "table")).select("id").collect()
     assert sorted(row.id for row in rows) == sorted(set(range(5000)) - {7, 2500, 4999})
+    assert not any(staging_of(tmp_path / "table").glob("*"))
 
 
 @pytest.mark.slow
