@@ -15,7 +15,8 @@ from trigmon.mq.enums import MsgFlag
 from trigmon.spark import drain
 from trigmon.spark.arrow_rows import COLUMNS
 from trigmon.spark.jdbc_table import Database
-from trigmon.spark.load import LoadError, load, parsed
+from trigmon.spark.load import load
+from trigmon.spark.load_options import LoadError, parsed
 from trigmon.spark.sinks.jdbc_connection import DatabaseError
 
 spark_test = [

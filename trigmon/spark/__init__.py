@@ -10,7 +10,7 @@
   table of a database is another such sink (:mod:`trigmon.spark.jdbc_table`);
 - ``read_table``, ``snapshot_of``: such a table for readers, whom no compaction disturbs;
 - ``SinkError``: what a job raises for a fault of its sink, which no message has caused;
-- :mod:`trigmon.spark.sinks`: Delta and Iceberg tables, and Parquet on object stores;
+- :mod:`trigmon.spark.sinks`: Delta and Iceberg tables, Parquet on object stores, PostgreSQL, topics of Kafka;
 - :mod:`trigmon.spark.load` is a job without code: it moves a queue into Parquet, JSON or a database.
 """
 

@@ -78,6 +78,51 @@ class Plays:
         assert sink.write(spark.range(1), name(8))
         assert len(rows()) == 4
 
+    def test_no_rows_are_a_batch_too(self, spark, made, rows):
+        assert made().write(spark.range(3), name(1))
+        assert made().write(spark.range(0), name(2))
+        assert not made().write(spark.range(5), name(2))
+        assert len(rows()) == 3
+
+    def test_a_queue_is_drained_into_it_once_though_jobs_died_over_a_batch(self, qm, q_name, here, spark, made, rows):
+        qm.put_many(q_name, [b"%d" % n for n in range(8)])
+        self._die(spark, 2, here | {"max_rows": 4, "sink": made()})
+        done = drain(spark, to=made(), max_rows=4, **here)
+        assert (done.rows, done.rejected, depth(qm, q_name)) == (8, [], 0)
+        assert sorted(int(row["data"]) for row in rows()) == list(range(8))
+
+    def test_an_error_of_the_sink_sets_no_message_aside_though_others_were_written_before(
+        self, qm, q_name, here, spark, made, rows, monkeypatch
+    ):
+        qm.put_many(q_name, [b"%d" % n for n in range(4)])
+        full, write = made(), made().write
+        taken = []
+
+        def written(frame, batch):
+            if taken or frame.count() > 1:
+                raise SinkError("no space left")
+            taken.append(batch)
+            return write(frame, batch)
+
+        monkeypatch.setattr(full, "write", written)
+        with pytest.raises(SinkError, match="no space left"):
+            drain(spark, to=full, max_rows=4, **here)
+        assert len(taken) <= 1
+        assert (depth(qm, q_name), qm.reservations(q_name)) == (4 - len(taken), [])
+        with qm.open(q_name, "browse") as queue:
+            assert queue.get(browse_first=True).backout_count == 0
+        assert drain(spark, to=made(), **here).rejected == []
+        assert sorted(int(row["data"]) for row in rows()) == [0, 1, 2, 3]
+
+    def _die(self, spark, times, how):
+        for _ in range(times):
+            with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next():
+                raise SystemExit
+
+
+class TablePlays(Plays):
+    """The tests of a sink that is a table, beside the others: ``made`` takes ``partition_by`` and ``merge_schema``."""
+
     def test_a_column_of_another_type_is_refused_with_both_types_before_a_file_is_written(
         self, spark, made, rows, files
     ):
@@ -119,47 +164,6 @@ class Plays:
         assert (row["data"], row["list"], dict(row["headers"])) == (b"\x00\xff", ["a"], {"k": 1})
         assert (row["x"], row["ok"], row["nothing"], str(row["day"])) == (1.5, True, None, "2024-02-03")
         assert row["at"].timestamp() == pytest.approx(1706900706.000007, abs=1e-6)
-
-    def test_no_rows_are_a_batch_too(self, spark, made, rows):
-        assert made().write(spark.range(3), name(1))
-        assert made().write(spark.range(0), name(2))
-        assert not made().write(spark.range(5), name(2))
-        assert len(rows()) == 3
-
-    def test_a_queue_is_drained_into_it_once_though_jobs_died_over_a_batch(self, qm, q_name, here, spark, made, rows):
-        qm.put_many(q_name, [b"%d" % n for n in range(8)])
-        self._die(spark, 2, here | {"max_rows": 4, "sink": made()})
-        done = drain(spark, to=made(), max_rows=4, **here)
-        assert (done.rows, done.rejected, depth(qm, q_name)) == (8, [], 0)
-        assert sorted(int(row["data"]) for row in rows()) == list(range(8))
-
-    def test_an_error_of_the_sink_sets_no_message_aside_though_others_were_written_before(
-        self, qm, q_name, here, spark, made, rows, monkeypatch
-    ):
-        qm.put_many(q_name, [b"%d" % n for n in range(4)])
-        full, write = made(), made().write
-        taken = []
-
-        def written(frame, batch):
-            if taken or frame.count() > 1:
-                raise SinkError("no space left")
-            taken.append(batch)
-            return write(frame, batch)
-
-        monkeypatch.setattr(full, "write", written)
-        with pytest.raises(SinkError, match="no space left"):
-            drain(spark, to=full, max_rows=4, **here)
-        assert len(taken) <= 1
-        assert (depth(qm, q_name), qm.reservations(q_name)) == (4 - len(taken), [])
-        with qm.open(q_name, "browse") as queue:
-            assert queue.get(browse_first=True).backout_count == 0
-        assert drain(spark, to=made(), **here).rejected == []
-        assert sorted(int(row["data"]) for row in rows()) == [0, 1, 2, 3]
-
-    def _die(self, spark, times, how):
-        for _ in range(times):
-            with pytest.raises(SystemExit), batches(spark, **how) as waiting, waiting.next():
-                raise SystemExit
 
 
 class CommitRaces:
@@ -216,6 +220,17 @@ class _Late:
 
     def __getattr__(self, name):
         return getattr(self._frame, name)
+
+    def select(self, *columns):
+        return _Late(self._frame.select(*columns), self._act)
+
+    def selectExpr(self, *columns):  # noqa: N802
+        return _Late(self._frame.selectExpr(*columns), self._act)
+
+    def toLocalIterator(self, **_):  # noqa: N802
+        rows = self._frame.collect()
+        self._act()
+        return iter(rows)
 
     def mapInArrow(self, *arguments):  # noqa: N802
         written = self._frame.mapInArrow(*arguments).collect()

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 from deltalake import DeltaTable
 
-from tests.spark.sinks.plays import CommitRaces, Plays, name
+from tests.spark.sinks.plays import CommitRaces, TablePlays, name
 from trigmon.spark.sinks import delta_table
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.sink import SinkError
@@ -36,7 +36,7 @@ def read(table):
     return rows
 
 
-class TestDelta(Plays, CommitRaces):
+class TestDelta(TablePlays, CommitRaces):
     @pytest.fixture
     def module(self):
         return delta_table

@@ -8,6 +8,7 @@ import pytest
 
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.iceberg_table import IcebergSink
+from trigmon.spark.sinks.kafka_topic import KafkaSink
 from trigmon.spark.sinks.object_table import ObjectSink
 from trigmon.spark.sinks.sink import SinkError
 
@@ -18,6 +19,7 @@ from trigmon.spark.sinks.sink import SinkError
         ("deltalake", "delta", lambda: DeltaSink("/a/table")),
         ("pyiceberg.catalog", "iceberg", lambda: IcebergSink("a.table")),
         ("obstore.store", "objects", lambda: ObjectSink("s3://a/table")),
+        ("confluent_kafka", "kafka", lambda: KafkaSink("a topic")),
     ],
 )
 def test_a_missing_package_is_named_by_its_extra(monkeypatch, package, extra, sink):

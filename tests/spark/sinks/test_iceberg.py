@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from tests.spark.sinks.plays import CommitRaces, Plays, name
+from tests.spark.sinks.plays import CommitRaces, TablePlays, name
 from trigmon.spark.sinks import iceberg_table
 from trigmon.spark.sinks.iceberg_table import IcebergSink
 from trigmon.spark.sinks.sink import SinkError
@@ -29,7 +29,7 @@ def loaded(options):
     return lambda: load_catalog("default", **options).load_table(TABLE)
 
 
-class TestIceberg(Plays, CommitRaces):
+class TestIceberg(TablePlays, CommitRaces):
     """pyiceberg's own repetition of a commit would append the batch a second time."""
 
     @pytest.fixture

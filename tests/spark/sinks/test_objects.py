@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.spark.clusters import free_port
-from tests.spark.sinks.plays import Plays, name
+from tests.spark.sinks.plays import TablePlays, name
 from tests.waiting import until
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.object_table import ObjectSink, object_files, read_objects
@@ -63,7 +63,7 @@ def table(request):
     return f"s3://bucket/{abs(hash(request.node.nodeid))}"
 
 
-class TestObjects(Plays):
+class TestObjects(TablePlays):
     @pytest.fixture
     def made(self, store, table):
         return lambda **more: ObjectSink(table, options=store, **more)
@@ -78,7 +78,7 @@ class TestObjects(Plays):
         return lambda: [path for path in place.names("") if path.endswith(".parquet")]
 
 
-class TestDirectory(Plays):
+class TestDirectory(TablePlays):
     """The same on a file system of this machine, where a link is the conditional write."""
 
     @pytest.fixture

@@ -15,7 +15,8 @@ from tests.spark.sinks.plays import name
 from trigmon.mq.calls import Alter
 from trigmon.spark import batches, drain
 from trigmon.spark.jdbc_table import Database
-from trigmon.spark.load import load, parsed
+from trigmon.spark.load import load
+from trigmon.spark.load_options import parsed
 from trigmon.spark.sinks.jdbc_connection import DatabaseError
 from trigmon.spark.sinks.postgres_table import PostgresSink
 from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError
