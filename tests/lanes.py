@@ -187,7 +187,7 @@ USED_BY_FILE = {
     "tests/test_testing.py::test_it_needs_no_pytest": "process",
     "tests/test_testing.py::test_nobody_who_does_not_import": "process",
     "tests/test_testing.py::test_the_worked_example": "process",
-    "tests/test_testing.py::test_the_worked_example_of_a_spark_job": "spark",
+    "tests/test_testing.py::test_the_worked_examples_of_a_spark_job": "spark",
 }
 """By the beginning of a test's id what it uses, where it has no fixture for it; the longest beginning counts."""
 

@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 
 import trigmon
+from tests.project.test_examples import ROOT
+from tests.project.test_examples import blocks as page_blocks
 from tests.waiting import until
 from trigmon import testing
 from trigmon.mq.enums import UnitOutcome
 from trigmon.testing import InMemory, mq  # noqa: F401 - a fixture
 
 INITQ = testing.INITIATION_Q
+TUTORIAL = ROOT / "docs" / "tutorial" / "testing-your-triggers.md"
 
 
 @pytest.fixture
@@ -60,11 +63,13 @@ def test_the_worked_example_runs_as_it_stands(tmp_path):
     assert "1 passed" in done.stdout
 
 
-def test_the_worked_example_of_a_spark_job_runs_as_it_stands(tmp_path):
+def test_the_worked_examples_of_a_spark_job_run_as_they_stand_here_and_in_the_tutorial(tmp_path):
     *_, conftest, example = blocks(testing.__doc__)
-    done = run_pytest(tmp_path, conftest=conftest, test_job=example)
+    files = {Path(block.file).stem: block.text for block in page_blocks(TUTORIAL)}
+    examples = {name: files[name] for name in ("test_bad_order", "test_poison")}
+    done = run_pytest(tmp_path, conftest=conftest, test_job=example, **examples)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    assert "3 passed" in done.stdout
 
 
 def test_it_may_be_named_as_a_plugin_too(tmp_path):
