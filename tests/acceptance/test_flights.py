@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 import time
@@ -98,6 +99,10 @@ def test_the_tables_hold_what_the_csv_says_and_a_second_run_leaves_them_as_they_
         took = (one["end_ms"] - one["start_ms"]) / 1000
         print(f"a run: {one['committed']} flights in {one['batches']} batches, {took:.1f} s with Spark's start")
     assert {one["exit_status"] for one in runs} == {0}
+    listed = pipeline.queue_manager.trigmon("runs", "list", "--process", "FLIGHTS.LOAD").stdout
+    progress = re.findall(r"(\d+) batch(?:es)?, ([\d ]+) rows, [\d ]+ rows/s", listed)
+    told = [(int(batches), int(rows.replace(" ", ""))) for batches, rows in progress]
+    assert told == [(one["batches"], one["committed"]) for one in runs]
 
     wanted = flights_figures.flights(until)
     table = pipeline.table()

@@ -23,6 +23,12 @@ import sys
 print("it begins", file=sys.stderr)
 sys.exit("ValueError: cannot parse b'bad'")
 """,
+    # Reads the queue and takes nothing, as a batch read of Spark does.
+    "IDLE": """
+import trigmon
+with trigmon.connect() as qm, qm.open(trigmon.triggered().q_name, "browse") as queue:
+    print(len(list(queue.browse())))
+""",
     # Takes one message, and then waits until it is ended.
     "SLOW": """
 import time, trigmon

@@ -1,4 +1,4 @@
-"""The three silences that users met: each is the first finding of trigmon status, and of the overview."""
+"""The four silences that users met: each is the first finding of trigmon status, and of the overview."""
 
 import sys
 
@@ -6,13 +6,20 @@ from tests.cli.conftest import run_cli
 from tests.daemons import define
 from tests.waiting import until
 from trigmon.console.overview import read_overview
-from trigmon.mq.calls import Alter, Runs
+from trigmon.mq.calls import Alter, Display, Runs
+
+
+def printed(machine, *words):
+    """Returns what a command prints."""
+    env = {key: value for key, value in machine.daemon.env.items() if key.startswith("TRIGMON_")}
+    done = run_cli(*words, env=env)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
 
 
 def first_finding(machine):
     """Returns the first line of trigmon status below the heads of the list; the very first line names it."""
-    env = {key: value for key, value in machine.daemon.env.items() if key.startswith("TRIGMON_")}
-    first, _, finding = run_cli("status", env=env).stdout.splitlines()[:3]
+    first, _, finding = printed(machine, "status").splitlines()[:3]
     name, kind = finding.split()[:2]
     assert first == f"needs attention  1: {kind} {name}"
     return finding
@@ -73,3 +80,29 @@ def test_a_first_queue_that_is_silent_for_a_trigger_interval(machine):
     until(lambda: read_overview(machine.qm).attention, 120)
     assert first_finding(machine).split()[:2] == ["QUIET", "failing"]
     assert "2 messages wait, and nobody reads" in first_finding(machine)
+
+
+def test_a_job_that_ends_well_and_takes_nothing(machine):
+    machine.qm.call(Alter(object_type="QMGR", name="", attributes={"trigger_interval": 999_999_999}))
+    machine.queue("ORDERS", "IDLE")
+    machine.qm.put("ORDERS", b"one")
+    ended(machine, "ORDERS")
+    until(lambda: read_overview(machine.qm).attention, 120)
+    line = first_finding(machine)
+    assert line.split()[:2] == ["ORDERS", "took_none"]
+    assert "1 message waits, and nobody reads: the last run ended with status 0" in line
+    assert "without having opened the queue for input and took no message" in line
+    assert line.rstrip().endswith("trigmon explain ORDERS; trigmon process start IDLE --queue ORDERS")
+    explained = printed(machine, "explain", "ORDERS")
+    for helps in ("trigmon.spark.drain", "trigmon process start IDLE --queue ORDERS", "TRIGTYPE=EVERY"):
+        assert helps in explained
+    machine.qm.call(Alter(object_type="PROCESS", name="IDLE", attributes={"appl_id": program(machine, "GOOD")}))
+    printed(machine, "process", "start", "IDLE", "--queue", "ORDERS")
+    until(lambda: not read_overview(machine.qm).attention, 120)
+    assert printed(machine, "status").splitlines()[0] == "needs attention  nothing"
+
+
+def program(machine, name):
+    """Returns the command of one of PROGRAMS."""
+    (row,) = machine.qm.call(Display(object_type="PROCESS", name=name)).rows
+    return row["appl_id"]

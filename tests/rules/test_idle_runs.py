@@ -62,7 +62,7 @@ def test_a_job_that_does_nothing_is_a_finding_until_somebody_takes_a_message(led
     end(ledger, run_id)
     (item,) = items(ledger)
     assert (item["kind"], item["name"], item["what"], item["since_ms"]) == ("took_none", "Q", "queue", ended_ms)
-    how = "the last run ended with status 0 without having opened the queue and took no message"
+    how = "the last run ended with status 0 without having opened the queue for input and took no message"
     assert item["text"] == f"2 messages wait, and nobody reads: {how}"
     assert item["remedy"] == "trigmon explain Q; trigmon process start P --queue Q"
     about, *remedies = beside(ledger)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 
 import pyarrow.parquet
 import pytest
@@ -12,7 +13,7 @@ from tests.daemons import define
 from tests.spark.conftest import depth
 from trigmon import paths
 from trigmon.demo import data
-from trigmon.mq.calls import Alter
+from trigmon.mq.calls import Alter, ChangeRun, RecordRun
 
 pytestmark = [
     pytest.mark.spark,
@@ -36,6 +37,14 @@ class Job:
         self.output = output
         write = flights_delays.write
         monkeypatch.setattr(flights_delays, "write", lambda *of: self._raised() or write(*of))
+
+    def sizes(self, most, monkeypatch, look):
+        """Has batches of at most so many messages; ``look`` is called before each of them is written."""
+        import flights_load
+
+        self._options.batch = most
+        write = flights_load.write_batch
+        monkeypatch.setattr(flights_load, "write_batch", lambda *of, **how: look() or write(*of, **how))
 
     def _raised(self):
         error, self.fails = self.fails, None
@@ -93,3 +102,27 @@ def test_a_message_that_is_no_flight_goes_aside_with_the_aircrafts_day_it_is_of(
     done = job.run()
     assert (done.rows, len(done.rejected)) == (61, 2)
     assert (job.table(), job.summed(), depth(qm, f"{q_name}.ASIDE")) == ((61, 61), 61, 2)
+
+
+def test_runs_list_says_how_far_it_is_in_batches_rows_rows_a_second_and_rows_left(
+    job, qm, q_name, shared_daemon, monkeypatch
+):
+    record = {"state": "started", "process_name": "FLIGHTS.LOAD", "q_name": q_name, "start_ms": 1000, "recorded_ms": 1}
+    qm.call(RecordRun(run_id="flights", record=record))
+    monkeypatch.setenv("TRIGMON_RUN", "flights")
+    seen = []
+
+    def look():
+        (line,) = shared_daemon.trigmon("runs", "list", "--process", "FLIGHTS.LOAD").stdout.splitlines()[1:]
+        seen.append(re.search(r"(\d+) batch(?:es)?, (\d+) rows, [\d ]+ rows/s(?:, (\d+) left)?", line))
+
+    job.sizes(30, monkeypatch, look)
+    done = job.run()
+    qm.call(ChangeRun(run_id="flights", fields={"state": "exited", "exit_status": 0, "end_ms": 2000}))
+    look()
+    assert (done.rows, done.batches) == (60, len(seen) - 1)
+    first, *under_way, last = seen
+    assert first is None  # nothing was settled yet
+    assert [int(of[1]) for of in under_way] == list(range(1, done.batches))
+    assert all(int(of[2]) + int(of[3]) == 60 for of in under_way)
+    assert last.groups() == (str(done.batches), "60", None)

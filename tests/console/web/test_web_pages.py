@@ -116,7 +116,8 @@ def test_a_queue_whose_last_run_took_nothing_says_so_and_what_helps(daemon, web_
         record = {"state": "exited", "exit_status": 0, "q_name": "LEFT", "recorded_ms": now_ms, "end_ms": now_ms}
         qm.call(RecordRun(run_id="idle", record=record))
     page = web.get("/queues/LEFT").plain
-    assert "Run idle: the last run ended with status 0 without having opened the queue and took no message" in page
+    how = "without having opened the queue for input and took no message"
+    assert f"Run idle: the last run ended with status 0 {how}" in page
     assert "remedy: then start it for what is left: trigmon process start IDLE --queue LEFT" in page
 
 

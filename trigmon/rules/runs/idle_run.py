@@ -45,7 +45,7 @@ def left_all(run: Run, seen: Seen) -> bool:
 
 def how_it_ended(run: Run) -> str:
     """Returns what the run did, as the end of a sentence."""
-    unopened = "" if run.work.first_open_ms else " without having opened the queue"
+    unopened = "" if run.work.first_open_ms else " without having opened the queue for input"
     return f"the last run ended with status 0{unopened} and took no message"
 
 
