@@ -183,3 +183,14 @@ class TestModes:
         )
         assert rows == [(1, None), (None, "no json")]
         assert depth(qm, aside) == 0
+
+    @pytest.mark.parametrize("more", [{}, {"partitions": 2}], ids=["rows in the plan", "rows from the data source"])
+    def test_a_drain_drops_what_is_malformed_from_the_queue_and_writes_the_others_once(
+        self, qm, q_name, aside, spark, here, tmp_path, more
+    ):
+        qm.put_many(q_name, [b'{"id": 2}', b"no object", b'["a list"]', b'{"id": "no number"}', b'{"id": 3}'])
+        options = {"format": "json", "mode": "DROPMALFORMED", **more}
+        done = drain(spark, table=tmp_path / "table", options=options, schema="id bigint", **here)
+        assert (done.batches, done.rows, done.rejected) == (1, 7, [])  # what is dropped counts as written
+        assert (depth(qm, q_name), depth(qm, aside)) == (0, 0)
+        assert sorted(row.id for row in spark.read.parquet(str(tmp_path / "table")).collect()) == [1, 2, 3]
