@@ -105,6 +105,27 @@ def test_what_may_wait_is_not_written_with_what_may_not_and_becomes_one_change_w
     assert not books.behind
 
 
+def test_what_is_not_yet_sent_when_the_link_goes_down_is_kept_and_what_was_sent_is_not():
+    link = Ledger()
+    books = LedgerWriter(link, "INITQ", "M")
+
+    def fail(error):
+        raise error
+
+    # All at once, then 1, 2 and 3 each alone; the last of the list comes first.
+    link.meanwhile += [
+        lambda: fail(LinkDown(QMgrNotAvailable("QM1"))),
+        lambda: fail(ValueError("no text")),
+        lambda: None,
+        lambda: fail(ValueError("no text")),
+    ]
+    for number in range(1, 5):
+        books.note(str(number), {"pid": number})
+    assert not books.write()
+    assert [number for number in range(1, 5) if books.is_pending(str(number))] == [3, 4]
+    assert link.written == {"1": [{"pid": 1}]}
+
+
 @pytest.fixture
 def books(machine):
     """The ledger of a queue manager on which run 1 has the only place of its process, and run 2 waits for it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -20,6 +21,7 @@ from trigmon.mq.run import RunFields, read_run
 
 log = logger()
 _AT_ONCE: Final = 64
+_CANNOT_BE_SENT: Final = (MQError, TypeError, ValueError)
 
 
 class Change(NamedTuple):
@@ -31,6 +33,9 @@ class Change(NamedTuple):
     def with_later(self, later: Change) -> Change:
         """Returns this change and a later one of the same record as one."""
         return Change(min(self.at, later.at), self.fields | later.fields)
+
+
+_NONE: Final = Change(math.inf, {})
 
 
 class LedgerWriter:
@@ -57,8 +62,7 @@ class LedgerWriter:
         """Queues a change to be written within ``within_s`` seconds; waiting changes of one run become one."""
         change = Change(time.monotonic() + within_s, fields)
         with self._lock:
-            before = self._pending.get(run_id)
-            self._pending[run_id] = before.with_later(change) if before is not None else change
+            self._pending[run_id] = self._pending.get(run_id, _NONE).with_later(change)
 
     @property
     def pause_s(self) -> float:
@@ -101,46 +105,43 @@ class LedgerWriter:
     def _send(self, changes: dict[str, Change], *calls: Call) -> list[Reply]:
         """Writes changes, and returns the replies of the calls behind them, which are of the same turn.
 
-        A change that is refused is logged, since the program matters more than its record. Raises LinkDown.
+        A change that is refused or cannot be sent is logged, since the program matters more than its record, and costs
+        no other. Raises LinkDown; MQError, TypeError or ValueError where one of the calls cannot be sent.
         """
-        writes = [ChangeRun(run_id=run_id, fields={**change.fields}) for run_id, change in changes.items()]
         try:
-            replies = self._link.answers([*writes, *calls])
+            try:
+                return self._answers(changes, calls)
+            except _CANNOT_BE_SENT:
+                if not changes:
+                    raise
+            for run_id, change in list(changes.items()):
+                try:
+                    self._answers({run_id: change})
+                except _CANNOT_BE_SENT as error:
+                    self._log_refused(run_id, change, error)
+                del changes[run_id]
+            return self._answers({}, calls) if calls else []
         except LinkDown:
             self._put_back(changes)
             raise
-        except (MQError, TypeError, ValueError) as error:  # one of them cannot be sent
-            if not writes:
-                raise
-            if len(writes) + len(calls) > 1:
-                return self._send_each(changes, *calls)
-            self._log_refused(writes[0], str(error))
-            return []
-        for write, reply in zip(writes, replies, strict=False):
-            if isinstance(reply, Refused):
-                self._log_refused(write, str(MQError.of(reply.reason, reply.about)))
-        return replies[len(writes) :]
 
-    def _send_each(self, changes: dict[str, Change], *calls: Call) -> list[Reply]:
-        waiting = dict(changes)
-        try:
-            while waiting:
-                run_id = next(iter(waiting))
-                self._send({run_id: waiting.pop(run_id)})
-        except LinkDown:
-            self._put_back(waiting)
-            raise
-        return self._send({}, *calls) if calls else []
+    def _answers(self, changes: dict[str, Change], calls: Sequence[Call] = ()) -> list[Reply]:
+        """Sends all of it at once. Raises LinkDown; MQError, TypeError or ValueError where one cannot be sent."""
+        writes = [ChangeRun(run_id=run_id, fields={**change.fields}) for run_id, change in changes.items()]
+        replies = self._link.answers([*writes, *calls])
+        for (run_id, change), reply in zip(changes.items(), replies, strict=False):
+            if isinstance(reply, Refused):
+                self._log_refused(run_id, change, MQError.of(reply.reason, reply.about))
+        return replies[len(writes) :]
 
     def _put_back(self, changes: dict[str, Change]) -> None:
         with self._lock:
             for run_id, change in changes.items():
-                later = self._pending.get(run_id)
-                self._pending[run_id] = change.with_later(later) if later is not None else change
+                self._pending[run_id] = change.with_later(self._pending.get(run_id, _NONE))
 
     @staticmethod
-    def _log_refused(write: ChangeRun, error: str) -> None:
-        log.error("the run ledger refused a change", run=write.run_id, error=error, fields=write.fields)
+    def _log_refused(run_id: str, change: Change, error: Exception) -> None:
+        log.error("the run ledger refused a change", run=run_id, error=str(error), fields=change.fields)
 
     def has_opened(self, run_id: str) -> bool:
         """Returns whether a run's program has opened its queue. Raises LinkDown."""
