@@ -161,7 +161,8 @@ class Subreaper:
         starts, until = self._starts, time.monotonic() + _SETTLES_S
         if starts is None:
             return
-        while time.monotonic() < until and any(map(self._is_to_execute, self._unknown_children())):
+        own = _cmdline(os.getpid())
+        while time.monotonic() < until and any(self._is_to_execute(pid, own) for pid in self._unknown_children()):
             time.sleep(0.001)
         if not run_directory.has_begun(Path(starts["directory"])):
             return
@@ -174,12 +175,13 @@ class Subreaper:
     def _unknown_children(self) -> list[int]:
         return [pid for pid in children() if pid not in self.known]
 
-    def _is_to_execute(self, pid: int) -> bool:
+    def _is_to_execute(self, pid: int, keepers: bytes) -> bool:
         """Returns whether a process was made by the keeper and is still to execute, or just executes, its program.
 
-        In the middle of its execve(2) it has no command line, and no environment to know it by.
+        Until then it has the keeper's command line, ``keepers``. In the middle of its execve(2) it has none, and no
+        environment to know it by.
         """
-        return _cmdline(pid) in (_cmdline(os.getpid()), b"") and not self._has_ended(pid)
+        return _cmdline(pid) in (keepers, b"") and not self._has_ended(pid)
 
 
 def children(of: int = 0) -> Iterator[int]:
