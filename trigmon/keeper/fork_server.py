@@ -72,7 +72,7 @@ class Fork(ProgramProcess):
         self._handed: list[int] = []
         self._go = -1
 
-    def _made(self, null: int, out: int, err: int) -> int:
+    def _made(self, null: int, out: int, err: int) -> tuple[int, int]:
         self._null = null
         wanted = {name: self.order[name] for name in ("argv", "environment", "working_directory")}
         wanted["words"], wanted["argv"] = wanted["argv"], self.order["fork"]
@@ -82,7 +82,7 @@ class Fork(ProgramProcess):
         os.lseek(file, 0, os.SEEK_SET)
         waits, self._go = os.pipe2(os.O_CLOEXEC)
         self._handed = [file, os.dup(out), os.dup(err), waits]
-        return 0
+        return 0, 0
 
     def hand(self, link: socket.socket) -> None:
         """Sends the order and its descriptors to the fork server. Raises OSError."""
@@ -94,7 +94,7 @@ class Fork(ProgramProcess):
     def forked(self, pid: int) -> None:
         """Records the process and sets its limits before it begins. Raises OSError when it has ended already."""
         os.kill(pid, 0)
-        self.pid, self.ticks, self.start_ms, self.is_forked = pid, 0, now_ms(), True
+        self.pid, self.start_ms, self.is_forked = pid, now_ms(), True
         limits = self.order.get("limits") or {}
         for which, wanted in limits_of_use(limits):
             lower(pid, which, wanted)
@@ -115,9 +115,9 @@ class Fork(ProgramProcess):
         Raises as start_process does.
         """
         self.abandon()
-        self.ticks, self.is_forked = 0, False
+        self.is_forked = False
         with output_files(self.directory, os.O_APPEND) as (out, err):
-            self.pid = start_process(self.order, self._null, out, err)
+            self.pid, self.ticks = start_process(self.order, self._null, out, err)
         self.start_ms = now_ms()
         if self.why:
             self.signal(signal.SIGTERM)

@@ -83,16 +83,13 @@ class ProgramProcess(Run):
                 put = str(credentials.put(self.directory, order["secrets"], *owner))
                 self.order = {**order, "environment": {**order["environment"], credentials.VARIABLE: put}}
             with output_files(self.directory, os.O_EXCL) as (out, err):
-                ticks = run_directory.ticks_now()
-                self.pid = self._made(null, out, err)
-                # In the tick of its start it need not be asked for: that waits for what the kernel does to execute it.
-                self.ticks = ticks if ticks == run_directory.ticks_now() else 0
+                self.pid, self.ticks = self._made(null, out, err)
         except BaseException:
             self._forget_secrets()
             raise
         self.start_ms = now_ms()
 
-    def _made(self, null: int, out: int, err: int) -> int:
+    def _made(self, null: int, out: int, err: int) -> tuple[int, int]:
         return start_process(self.order, null, out, err)
 
     def signal(self, number: signal.Signals) -> None:
@@ -149,10 +146,16 @@ def output_files(directory: Path, how: int) -> Iterator[tuple[int, int]]:
         os.close(out)
 
 
-def start_process(order: protocol.Message, null: int, out: int, err: int) -> int:
-    """Starts the process of an order and returns its id. Raises NotExecutedError, OSError and ValueError."""
+def start_process(order: protocol.Message, null: int, out: int, err: int) -> tuple[int, int]:
+    """Starts the process of an order and returns its id and its ticks, 0 for ticks that are to be asked for.
+
+    Raises NotExecutedError, OSError and ValueError.
+    """
     is_plain = not (order.get("user") or order.get("limits"))
-    return (_spawned if is_plain else _forked)(order, null, out, err)
+    ticks = run_directory.ticks_now()
+    pid = (_spawned if is_plain else _forked)(order, null, out, err)
+    # In the tick of its start it need not be asked for: that waits for what the kernel does to execute it.
+    return pid, ticks if ticks == run_directory.ticks_now() else 0
 
 
 def _spawned(order: protocol.Message, null: int, out: int, err: int) -> int:
