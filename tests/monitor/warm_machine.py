@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
 from tests.daemons import define
+from tests.spark.driver_page import read_page
 from tests.waiting import until
 from trigmon.keeper import run_directory
-from trigmon.launch.spark.cold import web_page
 from trigmon.launch.spark.warm import connect_server
 from trigmon.mq.calls import Runs
 
@@ -102,11 +101,10 @@ class WarmMachine:
         return run_directory.read(self.shelf.directory(server.server_id))["pid"]
 
     def pages(self, server, path):
-        """Returns a page of a server's web server, which is slow where queries take all cores."""
-        asked = urllib.request.Request(f"{server.ui}{path}", headers=dict(web_page.headers(server.page_key)))
+        """Returns a page of a server's web server."""
         for _ in range(5):
-            with suppress(OSError), urllib.request.urlopen(asked, timeout=60) as answer:
-                return answer.read().decode()
+            with suppress(OSError):
+                return read_page(f"{server.ui}{path}", server.page_key)
         raise AssertionError(f"no answer to {path}")
 
     def sessions(self, server):

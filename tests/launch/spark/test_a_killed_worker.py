@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import urllib.request
 import warnings
 
 import pyarrow.parquet
@@ -17,6 +16,7 @@ import pytest
 from tests.daemons import define
 from tests.spark.clusters import QUICK, Cluster, Network, why_no_namespaces
 from tests.spark.conftest import depth
+from tests.spark.driver_page import read_page
 from tests.waiting import until
 from trigmon.launch.spark.cold import web_page
 from trigmon.mq.calls import Runs
@@ -98,9 +98,7 @@ def executors(run, data):
     """The addresses of a driver's executors, as its page says them to who has its key."""
     url = f"{run['ui']}/api/v1/applications/{run['application_id']}/executors"
     key = web_page.key_in(data / "spark" / "page.properties")
-    asked = urllib.request.Request(url, headers=dict(web_page.headers(key)))
-    with urllib.request.urlopen(asked, timeout=20) as page:
-        return {one["hostPort"].rpartition(":")[0] for one in json.load(page) if one["id"] != "driver"}
+    return {one["hostPort"].rpartition(":")[0] for one in json.loads(read_page(url, key)) if one["id"] != "driver"}
 
 
 @pytest.mark.slow
