@@ -34,33 +34,28 @@ def test_killed_alone_its_programs_are_the_next_ones_and_every_end_is_known(mach
     until(lambda: all(is_gone(frame["pid"]) for frame in started))
 
 
-def test_after_hundreds_of_programs_the_next_one_still_knows_the_one_that_runs(machine):
-    machine.shell("r", GATED, working_directory=machine.directory)
-    for number in range(200):  # some hundreds of messages more than a socket holds
-        machine.shell(f"r{number}", "exit 0")
-    for number in range(200):
-        machine.wait_for("ended", f"r{number}")
+@pytest.mark.parametrize(
+    ("ended", "running", "depth"), [(200, 2, 0), (0, 12, 15)], ids=["hundreds that ended", "long paths"]
+)
+def test_the_next_one_knows_every_program_that_runs_whatever_was_started(machine, tmp_path, ended, running, depth):
+    """What is sent into a socket that is full, since the parent was not woken in time, is lost."""
+    runs = tmp_path.joinpath(*["ü" * 100] * depth, "runs")
+    runs.mkdir(parents=True)
+    machine.run = runs.joinpath
+    first, *others = run_ids = [f"r{number}" for number in range(running)]
+    machine.shell(first, GATED, working_directory=machine.directory)
+    for number in range(ended):
+        machine.shell(f"e{number}", "exit 0")
+    for number in range(ended):
+        machine.wait_for("ended", f"e{number}")
+    for run_id in others:
+        machine.shell(run_id, GATED, working_directory=machine.directory)
+    for run_id in others:
+        machine.wait_for("started", run_id)
     machine.keeper_is_killed()
-    assert machine.keeper.runs == {"r"}
+    assert machine.keeper.runs == set(run_ids)
     (machine.directory / "gate").touch()
-    assert machine.wait_for("ended", "r")["status"] == 7
-
-
-def test_runs_with_long_paths_cost_no_time_and_no_end(machine, tmp_path):
-    machine.shell("r", GATED, working_directory=machine.directory)
-    short, long = machine.run("r"), tmp_path.joinpath(*(["ü" * 100] * 15))
-    long.mkdir(parents=True)
-    machine.run = lambda run_id: short if run_id == "r" else long / "runs" / run_id
-    began = time.monotonic()
-    for number in range(40):
-        machine.shell(f"r{number}", "exit 0")
-    for number in range(40):
-        machine.wait_for("ended", f"r{number}")
-    assert time.monotonic() - began < 30  # a socket that nobody reads from takes a second for each message
-    machine.keeper_is_killed()
-    assert machine.keeper.runs == {"r"}
-    (machine.directory / "gate").touch()
-    assert machine.wait_for("ended", "r")["status"] == 7
+    assert {machine.wait_for("ended", run_id)["status"] for run_id in run_ids} == {7}
 
 
 def test_what_ends_while_it_is_dying_is_known_however_often_it_dies(machine):
