@@ -2,6 +2,7 @@
 
 The loop gets under syncpoint and writes with pyarrow, a file and a commit for 10,000 messages. Spark's source of
 made-up rows (``rate-micro-batch``) says what Spark and the disk could do if nothing had to be got from anywhere.
+Beside them: the same queue read and left as it is, and a small drain of JSON in which a few messages cannot be read.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ from tests.benchmarks.heads import BATCH
 from tests.benchmarks.loads import cpu_seconds
 from tests.daemons import Daemon, define
 from trigmon.launch.spark.cold.java import find_java
+from trigmon.mq.calls import Clear
 from trigmon.spark import drain
+from trigmon.spark.options import MAX_ROWS
 
 Q, BODY, A_FILE = "DRAINED", b"x" * 1024, 10_000
+JSON_Q, JSON, BAD = "DRAINED.JSON", 5_000, (7, 2_500, 4_999)
+"""Messages of JSON, and which of them are none; they go to :data:`ASIDE_Q`."""
+ASIDE_Q = "DRAINED.ASIDE"
 ROOT = Path(__file__).parents[2]
 
 
@@ -50,7 +56,10 @@ class Draining:
                 qm.commit()
 
     def drained(self, batches: int = 1) -> tuple[float, float]:
-        """Messages a second by ``trigmon.spark.drain``, from its first call to its last, and the daemon's us a row."""
+        """Messages a second by ``trigmon.spark.drain``, from its first call to its last, and the daemon's us a row.
+
+        ``batches`` 0: as many as it makes by itself.
+        """
         self.fill()
         before = cpu_seconds(self._daemon.process.pid)
         done = drain(
@@ -58,12 +67,36 @@ class Draining:
             table=self.table(),
             queue=Q,
             qmgr=self._daemon.address,
-            max_rows=self._count // batches,
+            max_rows=self._count // batches if batches else MAX_ROWS,
             options={"columns": "msg_id,put_time,data"},
         )
         assert done.rows == self._count
         spent = cpu_seconds(self._daemon.process.pid) - before
         return done.rows / done.seconds, spent * 1e6 / self._count
+
+    def browsed(self) -> tuple[float, float]:
+        """Messages a second by a batch read of the whole queue, which stay there, into Spark's sink of nothing."""
+        self.fill()
+        of = {"queue": Q, "qmgr": self._daemon.address, "columns": "msg_id,put_time,data"}
+        began = time.perf_counter()
+        self._spark.read.format("trigmon").options(**of).load().write.format("noop").mode("overwrite").save()
+        took = time.perf_counter() - began
+        with self._daemon.connect() as qm:
+            qm.call(Clear(q_name=Q))
+        return self._count / took, 0.0
+
+    def with_bad(self) -> tuple[float, float]:
+        """Messages a second of 5,000 of JSON, of which three cannot be read and are set aside."""
+        bodies = [b'{"id": %d, "name": "n"}' % n for n in range(JSON)]
+        for at in BAD:
+            bodies[at] = b'{"id": [1]}'
+        with self._daemon.connect() as qm, qm.open(JSON_Q, "output") as queue:
+            queue.put_many(bodies, syncpoint=True)
+            qm.commit()
+        how = {"options": {"format": "json"}, "schema": "id bigint, name string"}
+        done = drain(self._spark, table=self.table(), queue=JSON_Q, qmgr=self._daemon.address, **how)
+        assert (done.rows, len(done.rejected)) == (JSON - len(BAD), len(BAD))
+        return JSON / done.seconds, 0.0
 
     def looped(self) -> tuple[float, float]:
         """Messages a second by single gets."""
@@ -112,7 +145,10 @@ def ways(it: Draining) -> dict[str, Callable[[], tuple[float, float]]]:
     return {
         "single gets and pyarrow": it.looped,
         "trigmon.spark.drain": it.drained,
+        "in batches by default": partial(it.drained, 0),
         "in four batches": partial(it.drained, 4),
+        "read, and left there": it.browsed,
+        "3 bad of 5,000 of JSON": it.with_bad,
         "made-up rows": it.made_up,
     }
 
@@ -133,6 +169,8 @@ def draining(home: Path, count: int) -> Iterator[Draining]:
     try:
         with daemon.connect() as qm:
             define(qm, Q, def_persistence="persistent", max_q_depth=count)
+            define(qm, ASIDE_Q, max_q_depth=100_000)
+            define(qm, JSON_Q, def_persistence="persistent", backout_requeue_q_name=ASIDE_Q)
         measured = Draining(home, spark, daemon, count)
         measured.drained()
         yield measured

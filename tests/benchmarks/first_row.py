@@ -24,7 +24,7 @@ from trigmon.launch.spark.cold import make_archive
 from trigmon.launch.spark.cold.class_archive import Archives
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.launch.spark.cold.submit import spark_home
-from trigmon.launch.spark.warm.connect_server import Shelf
+from trigmon.launch.spark.warm.connect_server import Shelf, memory_of_session
 from trigmon.mq.calls import Runs
 
 PLAIN = "plain spark-submit"
@@ -121,6 +121,12 @@ class FirstRow:
     def _queue(job: str, way: str) -> str:
         return f"FIRST.ROW.{list(JOBS).index(job)}.{list(WAYS).index(way)}"
 
+    def memory(self) -> str:
+        """Returns what the warm server takes of memory while no job runs."""
+        (server,) = Shelf(self.daemon.data).all_servers()
+        claim = run_directory.read(Shelf(self.daemon.data).directory(server.server_id))
+        return f"{memory_of_session(claim['pid']) >> 20} MiB" if claim else "nothing: it is gone"
+
     def measure(self, job: str, way: str) -> tuple[float, float]:
         """Seconds from the put to the first row, and the load of the machine before it."""
         if job == DRAINED:
@@ -171,10 +177,12 @@ def measured(directory: Path, rounds: int, *, archive: bool = True) -> dict[str,
     """Returns the figures of each job by every way, taken in turns, and prints them."""
     found = {}
     with first_rows(directory, archive=archive) as it:
+        print(f"the warm server without a job: {it.memory()}", flush=True)
         for job in JOBS:
             figures = in_turns(rounds, {name: partial(it.measure, job, name) for name in WAYS}, "s")
             title = f"from a put to its Spark job's first row, local[2]: {job}"
             print("\n" + told(title, figures, against=PLAIN, note="load"), flush=True)
             print("\n" + bars(figures), flush=True)
             found[job] = figures
+        print(f"the warm server behind all jobs: {it.memory()}", flush=True)
     return found

@@ -168,7 +168,7 @@ def test_draining_by_spark_is_measured_beside_a_loop_of_gets():
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert "messages of 1 KiB into Parquet" in done.stdout
-    assert done.stdout.count(" x ") == 3
+    assert done.stdout.count(" x ") == 7
 
 
 @pytest.mark.slow
