@@ -50,6 +50,16 @@ class TestOptions:
         words = ["--queue", "Q", "--to", "jdbc", "--url", "jdbc:x:y", "--table", "t", "--user", "u", "--secret"]
         assert parsed([*words, "db.password"]).options == {"user": "u", "password": "s3cret"}
 
+    def test_user_password_and_brokers_of_kafka_have_its_names(self, monkeypatch, tmp_path):
+        (tmp_path / "kafka").write_text("s3cret")
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+        words = ["--queue", "Q", "--to", "kafka", "--topic", "t", "--bootstrap-server", "b:9092", "--user", "u"]
+        servers = {"bootstrap.servers": "b:9092"}
+        assert parsed([*words, "--secret", "kafka"]).options == servers | {
+            "sasl.username": "u",
+            "sasl.password": "s3cret",
+        }
+
     @pytest.mark.parametrize(
         ("words", "expected"),
         [
@@ -71,6 +81,16 @@ class TestOptions:
             (["--queue", "Q", "--to", "json", "--merge-schema"], "--merge-schema means nothing with --to json"),
             (["--queue", "Q", "--to", "delta", "--table", "t"], "--table means nothing with --to delta"),
             (["--queue", "Q", "--to", "iceberg", "--table", "t"], "--to iceberg needs --table, as shop.orders"),
+            (["--queue", "Q", "--to", "kafka", "--topic", "t"], "--to kafka needs --bootstrap-server, as broker:9092"),
+            (["--queue", "Q", "--topic", "t"], "--topic means nothing with --to parquet"),
+            (
+                ["--queue", "Q", "--to", "kafka", "--topic", "t", "--bootstrap-server", "b", "--columns", "data"],
+                "--columns: data is the value of each message",
+            ),
+            (
+                ["--queue", "Q", "--to", "kafka", "--topic", "t", "--bootstrap-server", "b", "--key", "body"],
+                "--key: there is no column body; there are data, ",
+            ),
             (["--queue", "Q", "--format", "json"], '--format json needs --schema, as "id bigint, name string"'),
             (["--queue", "Q", "--schema", "a int"], "--schema means nothing with --format raw"),
             (["--queue", "Q", "--format", "json", "--schema", "a int", "--columns", "data"], "--columns means nothing"),

@@ -144,7 +144,8 @@ def _messages(frame: DataFrame, plan: Plan) -> DataFrame:
 
     columns = {"value": F.to_json(F.struct("*")) if plan.form == "json" else F.col(arrow_rows.DATA)}
     if plan.key:
-        columns["key"] = F.col(plan.key).cast("string")
+        is_scalar = "<" not in dict(frame.dtypes)[plan.key]  # the sink names one that is not
+        columns["key"] = F.col(plan.key).cast("string") if is_scalar else F.col(plan.key)
     fields = [header(F.lit(name), F.col(name)) for name in plan.columns if name != arrow_rows.HEADERS]
     if arrow_rows.HEADERS in plan.columns:
         properties = F.transform(F.map_entries(arrow_rows.HEADERS), lambda of: header(of["key"], of["value"]))

@@ -118,23 +118,7 @@ def _parser() -> argparse.ArgumentParser:
 def _plan(given: argparse.Namespace) -> Plan:
     cause = triggered()
     queue = given.queue or (cause.q_name if cause else "")
-    if not is_object_name(queue):
-        why = f"{queue!r} is no queue's name" if queue else "which one? No trigger started this job"
-        raise LoadError(f"--queue: {why}")
-    _refuse(given, f"--to {given.to}", [name for name, to in _MEANS_SOMETHING.items() if given.to not in to])
-    _refuse(given, f"--format {given.format}", ["columns"] if given.format == "json" else ["schema", "mode"])
-    if given.to == JDBC and not (given.url and given.table):
-        raise LoadError("--to jdbc needs --url, as jdbc:postgresql://host/database, and --table")
-    if given.to == ICEBERG and "." not in (given.table or ""):
-        raise LoadError("--to iceberg needs --table, as shop.orders")
-    if given.to == KAFKA and not (given.topic and given.bootstrap_server):
-        raise LoadError("--to kafka needs --bootstrap-server, as broker:9092, and --topic")
-    if given.to == JDBC and not given.url.startswith("jdbc:"):
-        raise LoadError(f"--url: {given.url!r} does not begin with jdbc:")
-    if given.upsert_key and not given.url.startswith(URL):
-        raise LoadError(f"--upsert-key is for PostgreSQL, {URL}//host/database")
-    if given.format == "json" and not given.schema:
-        raise LoadError('--format json needs --schema, as "id bigint, name string"')
+    _check(given, queue)
     plan = Plan(
         queue=queue,
         qmgr=given.qmgr,
@@ -161,6 +145,29 @@ def _plan(given: argparse.Namespace) -> Plan:
         arrow_rows.ddl(plan.columns)
         check_columns(plan, [*plan.columns] if plan.to != KAFKA else [*arrow_rows.NAMED])
     return plan
+
+
+def _check(given: argparse.Namespace, queue: str) -> None:
+    """Raises LoadError for options that are missing, or mean nothing beside others."""
+    if not is_object_name(queue):
+        why = f"{queue!r} is no queue's name" if queue else "which one? No trigger started this job"
+        raise LoadError(f"--queue: {why}")
+    _refuse(given, f"--to {given.to}", [name for name, to in _MEANS_SOMETHING.items() if given.to not in to])
+    _refuse(given, f"--format {given.format}", ["columns"] if given.format == "json" else ["schema", "mode"])
+    if given.to == JDBC and not (given.url and given.table):
+        raise LoadError("--to jdbc needs --url, as jdbc:postgresql://host/database, and --table")
+    if given.to == ICEBERG and "." not in (given.table or ""):
+        raise LoadError("--to iceberg needs --table, as shop.orders")
+    if given.to == KAFKA and not (given.topic and given.bootstrap_server):
+        raise LoadError("--to kafka needs --bootstrap-server, as broker:9092, and --topic")
+    if given.to == KAFKA and arrow_rows.DATA in _listed(given.columns):
+        raise LoadError("--columns: data is the value of each message with --to kafka, and no header")
+    if given.to == JDBC and not given.url.startswith("jdbc:"):
+        raise LoadError(f"--url: {given.url!r} does not begin with jdbc:")
+    if given.upsert_key and not given.url.startswith(URL):
+        raise LoadError(f"--upsert-key is for PostgreSQL, {URL}//host/database")
+    if given.format == "json" and not given.schema:
+        raise LoadError('--format json needs --schema, as "id bigint, name string"')
 
 
 def _path(given: argparse.Namespace, queue: str) -> str | Path:

@@ -83,13 +83,14 @@ class Cluster:
 
 
 def _answer(result):
-    return SimpleNamespace(result=lambda: result)
+    return SimpleNamespace(result=lambda: result, exception=lambda: None)
 
 
 class Producer:
     def __init__(self, cluster, options):
         self._cluster, self._id = cluster, cluster.ids.setdefault(options["transactional.id"], Id())
         self._epoch = -1
+        self._refused = []
 
     def init_transactions(self, _):
         self._cluster.hook("init_transactions")
@@ -105,20 +106,20 @@ class Producer:
 
     def produce(self, topic, value, key, headers, partition, on_delivery):
         self._cluster.hook("produce")
-        self._check()
+        if self._epoch != self._id.epoch:  # the client says why to whoever begins or commits, and not here
+            raise KafkaException(KafkaError(KafkaError._FATAL, "Local: Fatal error"))
         if value is not None and len(value) > self._cluster.largest:
-            raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "message too large"))
+            self._refused.append(on_delivery)  # the broker finds it
         sent_to = self._cluster.topics[topic].setdefault(max(partition, 0), [])
         sent_to.append(Sent(self._id.transaction, key, value, headers))
-
-    def poll(self, _):
-        pass
-
-    flush = poll
 
     def commit_transaction(self, _):
         self._cluster.hook("commit_transaction")
         self._check()
+        for tell in self._refused:
+            tell(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "message too large"), None)
+        if self._refused:
+            raise KafkaException(KafkaError(KafkaError._INCONSISTENT, "messages failed"))
         self._id.transaction.state = COMMITTED
         self._cluster.hook("committed")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tests.daemons import define
 from tests.spark.conftest import depth
 from tests.spark.sinks.kafka_model import Cluster
 from tests.spark.sinks.plays import Plays, name
+from tests.spark.sinks.simulated_broker import SimulatedBroker
 from trigmon.mq.calls import Alter
 from trigmon.spark import drain
 from trigmon.spark.load import load
@@ -70,33 +71,32 @@ class TestByTheSpecification(Plays):
         qm.put_many(q_name, [b"1", b"2", b"3" * 1001, b"4"])
         done = drain(spark, to=made(), max_rows=4, **here)
         (message,) = done.rejected
-        assert "Kafka, writing to orders: message too large" in message.why
+        assert "Kafka does not take a message: message too large" in message.why
         assert sorted(int(row["data"]) for row in rows()) == [1, 2, 4]
 
 
 @pytest.fixture(scope="module")
-def broker():
-    """The options of a simulated broker with the two topics, on a real socket."""
-    cluster = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none", "log_level": 0})
-    for topic in (TOPIC, MARKS):
-        cluster.list_topics(topic, 10)
-    (node,) = cluster.list_topics(timeout=10).brokers.values()
-    yield {"bootstrap.servers": f"{node.host}:{node.port}"}
-    del cluster
+def simulated():
+    return SimulatedBroker(MARKS)
 
 
 @pytest.fixture
-def topic(broker, request, monkeypatch):
+def broker(simulated):
+    """The options of a broker that has the topic of the marks."""
+    return simulated.options
+
+
+@pytest.fixture
+def topic(simulated, request, monkeypatch):
     """A topic of the test's own. The simulated broker says nothing of its configuration."""
     monkeypatch.setattr(kafka_client, "_CONFIGURATION_S", 0.1)
-    asking = Producer({**broker, "log_level": 0})
-    asking.list_topics(request.node.name[:200], 10)
+    simulated.make(request.node.name[:200])
     return request.node.name[:200]
 
 
 def read(broker, topic):
     """Returns the messages of a topic by their values: partition, key and headers."""
-    reader = Consumer({**broker, "group.id": "reader", "enable.partition.eof": True, "log_level": 0})
+    reader = Consumer({**broker, "group.id": "reader", "enable.partition.eof": True})
     found = {}
     try:
         for partition in reader.list_topics(topic, 10).topics[topic].partitions:

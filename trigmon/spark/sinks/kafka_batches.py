@@ -57,7 +57,7 @@ class KafkaBatches:
             with producer.transaction():
                 for record in records:
                     producer.send(self._topic, record)
-                producer.send(self._marks_topic, Record(b"%d" % mark, key.encode(), partition=0))
+                producer.send_mark(self._marks_topic, Record(b"%d" % mark, key.encode(), partition=0))
         except BaseException as error:
             del self._writers[batch.application]
             if isinstance(error, FencedError):

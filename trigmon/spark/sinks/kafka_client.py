@@ -1,13 +1,13 @@
 """Transactions of Kafka, by the package ``confluent-kafka`` (librdkafka): a producer, and what was committed.
 
-Its errors are raised as :class:`~trigmon.spark.sinks.sink.SinkError`, with two kinds of their own: another producer has
-taken the ``transactional.id`` over, or one message is at fault.
+Its errors are raised as :class:`~trigmon.spark.sinks.sink.SinkError`, with one kind of their own where another producer
+has taken the ``transactional.id`` over; and as UnfitMessageError where one message is at fault.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, NamedTuple
@@ -23,16 +23,19 @@ _TRANSACTION_MS = "transaction.timeout.ms"
 # Java's clients, Spark's among them, choose the partition of a key by this hash, and wait for so long.
 _PRODUCER = {
     "partitioner": "murmur2_random",
+    "batch.size": "131072",  # a topic may take less than a MiB at once, and the limit is for what is sent at once
     "message.timeout.ms": "120000",
     _TRANSACTION_MS: str(_TRANSACTION_S * 1000),
 }
 _CONSUMER = {
     "group.id": PREFIX,
     "isolation.level": "read_committed",
+    "auto.offset.reset": "error",  # what cannot be read must not be passed over
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 10,  # at the end there is nothing to wait for
 }
+_OWN = ("transactional.id", *_CONSUMER)
 _POLICY = "cleanup.policy"
 _MARKS = {_POLICY: "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "3600000"}
 _log = logging.getLogger(__name__)
@@ -56,7 +59,10 @@ class Record(NamedTuple):
 
 
 class Producer:
-    """A producer with a ``transactional.id``. Where it has begun, no earlier one of that id has a transaction open."""
+    """A producer with a ``transactional.id``. Where it has begun, no earlier one of that id has a transaction open.
+
+    After an error it is of no more use.
+    """
 
     def __init__(self, options: Mapping[str, str], transactional_id: str) -> None:
         self._unfit: Any = None
@@ -75,29 +81,82 @@ class Producer:
             self._producer.begin_transaction()
         try:
             yield
-            with kafka_errors("committing"):
-                self._producer.flush(_ANSWER_S)
+            with self._errors("committing"):
                 self._producer.commit_transaction(_ANSWER_S)
         except BaseException as error:
             with suppress(Exception):
                 self._producer.abort_transaction(_ANSWER_S)
             if self._unfit is not None and not isinstance(error, FencedError):
-                raise UnfitMessageError(f"Kafka does not take a message: {self._unfit.str()}") from error
+                # Without a cause: an error of the sink among the causes would have it blamed on the sink.
+                raise UnfitMessageError(f"Kafka does not take a message: {self._unfit.str()}") from None
             raise
 
     def send(self, topic: str, record: Record) -> None:
-        """Sends a message, without waiting for it to be written. Raises SinkError, UnfitMessageError."""
-        with kafka_errors(f"writing to {topic}"):
-            while True:
-                try:
-                    self._producer.produce(topic, **record._asdict(), on_delivery=self._delivered)
-                    return
-                except BufferError:  # as much as the client holds is on its way
-                    self._producer.poll(_POLL_S)
+        """Sends a message of a batch, without waiting for it to be written. Raises SinkError, UnfitMessageError."""
+        self._produce(topic, record, self._note)
 
-    def _delivered(self, error: Any, _: Any) -> None:
-        if error is not None and _is_of_the_message(error):
+    def send_mark(self, topic: str, record: Record) -> None:
+        """Sends a message of ours likewise. Raises SinkError."""
+        self._produce(topic, record, None)
+
+    def _produce(self, topic: str, record: Record, note: Callable[[Any, Any], None] | None) -> None:
+        errors = (library().KafkaException, SystemError)
+        while True:
+            try:
+                self._producer.produce(topic, **record._asdict(), on_delivery=note)
+                return
+            except BufferError:  # as much as the client holds is on its way
+                self._wait(topic)
+            except errors as raised:
+                if note is not None:
+                    note(raised.args[0], None)
+                raise self._reason(raised, f"writing to {topic}") from raised
+
+    def _wait(self, topic: str) -> None:
+        with self._errors(f"writing to {topic}"):
+            self._producer.poll(_POLL_S)
+
+    def _note(self, error: Any, _: Any) -> None:
+        """Keeps the error of a message that is at fault itself."""
+        if error is None:
+            return
+        of = library().KafkaError
+        unfit = (of.MSG_SIZE_TOO_LARGE, of.INVALID_MSG_SIZE, of._UNKNOWN_PARTITION)
+        if isinstance(error, of) and error.code() in unfit:
             self._unfit = error
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        """Raises an error of the client in the block as SinkError or FencedError, by its reason."""
+        try:
+            yield
+        except (library().KafkaException, SystemError) as raised:
+            raise self._reason(raised, doing) from raised
+
+    def _reason(self, raised: Exception, doing: str) -> SinkError:
+        """Returns the error of a call by its reason, which librdkafka does not give to every call.
+
+        A producer that was fenced raises SystemError where messages are reported; a call to begin has the reason. A
+        transaction that has failed takes no messages and cannot be committed; a call to commit has the reason.
+        """
+        client = library()
+        try:
+            if isinstance(raised, SystemError):
+                self._producer.begin_transaction()
+            elif raised.args[0].code() in (client.KafkaError._STATE, client.KafkaError._FATAL):
+                self._producer.commit_transaction(_ANSWER_S)
+        except client.KafkaException as reason:
+            return _sink_error(reason, doing)
+        return _sink_error(raised, doing)
+
+
+def check_options(options: Mapping[str, str]) -> None:
+    """Raises SinkError for options that are the sink's own, and for a user whom no protocol presents."""
+    if own := [name for name in options if name in _OWN]:
+        raise SinkError(f"{own[0]} is set by the sink itself: leave it out")
+    is_sasl = options.get("security.protocol", "").lower().startswith("sasl_")
+    if not is_sasl and (given := [name for name in options if name.startswith("sasl.")]):
+        raise SinkError(f"{given[0]} is not sent without security.protocol=SASL_SSL, or SASL_PLAINTEXT")
 
 
 def check_topics(options: Mapping[str, str], topic: str, marks: str) -> None:
@@ -117,7 +176,8 @@ def check_topics(options: Mapping[str, str], topic: str, marks: str) -> None:
         with kafka_errors(f"making the topic {marks}"):
             new = [of.NewTopic(marks, 1, -1, config=_MARKS)]
             (made,) = admin.create_topics(new, request_timeout=_ANSWER_S).values()
-            made.result()
+            if (error := made.exception()) and error.args[0].code() != library().KafkaError.TOPIC_ALREADY_EXISTS:
+                raise error
         return
     policy = _cleanup_policy(admin, marks)
     if policy not in (None, _MARKS[_POLICY]):
@@ -138,7 +198,8 @@ def read_marks(options: Mapping[str, str], topic: str) -> dict[str, int]:
 
     Messages behind an open transaction cannot be read: it waits for the end of all that have begun.
     """
-    client, marks = library(), {}
+    client = library()
+    marks: dict[str, int] = {}
     with kafka_errors(f"reading {topic}"):
         end = _end(options, topic)
         consumer = client.Consumer({**options, **_CONSUMER}, logger=_log)
@@ -148,16 +209,32 @@ def read_marks(options: Mapping[str, str], topic: str) -> dict[str, int]:
             while end > 0:
                 message = consumer.poll(_POLL_S)
                 if message is not None and message.error() is None:
-                    marks[message.key().decode()] = int(message.value())
+                    _read(message, marks)
                 elif message is not None and message.error().code() != client.KafkaError._PARTITION_EOF:
                     raise client.KafkaException(message.error())
                 elif message is not None and message.offset() >= end:
                     break
                 elif monotonic() > until:
-                    raise SinkError(f"{topic} has a transaction that does not end. Is a job of another consumer stuck?")
+                    raise SinkError(
+                        f"{topic} has a transaction that does not end. Is a job of another consumer stuck? "
+                        "kafka-transactions.sh find-hanging shows it"
+                    )
         finally:
             consumer.close()
     return marks
+
+
+def _read(message: Any, marks: dict[str, int]) -> None:
+    """Takes a message into the marks; one without a value, by which an operator forgets a key, out of them."""
+    try:
+        key, value = message.key().decode(), message.value()
+        if value is None:
+            marks.pop(key, None)
+        else:
+            marks[key] = int(value)
+    except (AttributeError, ValueError):
+        where = f"{message.topic()}, offset {message.offset()}"
+        raise SinkError(f"{where}: this is no mark of a batch. Name a topic that nobody else writes to") from None
 
 
 def _end(options: Mapping[str, str], topic: str) -> int:
@@ -171,8 +248,8 @@ def _end(options: Mapping[str, str], topic: str) -> int:
 
 
 def _seconds(options: Mapping[str, str]) -> float:
-    """Returns for how long a transaction can be open."""
-    return int({**_PRODUCER, **options}[_TRANSACTION_MS]) / 1000 + _ANSWER_S
+    """Returns for how long a transaction can be open, of this consumer or of another."""
+    return max(int({**_PRODUCER, **options}[_TRANSACTION_MS]) / 1000, _TRANSACTION_S) + _ANSWER_S
 
 
 # -- the library and its errors -----------------------------------------------------------------------------
@@ -189,27 +266,19 @@ def library() -> Any:
 
 @contextmanager
 def kafka_errors(doing: str) -> Iterator[None]:
-    """Raises an error of Kafka in the block as SinkError, FencedError or UnfitMessageError, in one line."""
-    client = library()
-    of = client.KafkaError
+    """Raises an error of Kafka in the block as SinkError or FencedError, in one line."""
     try:
         yield
-    except client.KafkaException as raised:
-        error = raised.args[0]
-        text = f"Kafka, {doing}: {error.str()}".splitlines()[0]
-        if _is_of_the_message(error):
-            raise UnfitMessageError(text) from raised
-        if error.code() in (of._FENCED, of.PRODUCER_FENCED, of.INVALID_PRODUCER_EPOCH):
-            raise FencedError(
-                f"{text}. Another job of the same consumer writes, or the transaction was too old"
-            ) from raised
-        raise SinkError(text) from raised
-    except ValueError as error:  # of an option
-        if isinstance(error, UnfitMessageError):
-            raise
-        raise SinkError(f"Kafka, {doing}: {error}") from error
+    except library().KafkaException as raised:
+        raise _sink_error(raised, doing) from raised
 
 
-def _is_of_the_message(error: Any) -> bool:
+def _sink_error(raised: Exception, doing: str) -> SinkError:
     of = library().KafkaError
-    return error.code() in (of.MSG_SIZE_TOO_LARGE, of.INVALID_MSG_SIZE, of.INVALID_RECORD, of._UNKNOWN_PARTITION)
+    error = raised.args[0]
+    if not isinstance(error, of):
+        return SinkError(f"Kafka, {doing}: {raised}")
+    text = f"Kafka, {doing}: {error.str()}".splitlines()[0]
+    if error.code() in (of._FENCED, of.PRODUCER_FENCED, of.INVALID_PRODUCER_EPOCH):
+        return FencedError(f"{text}. Another job of the same consumer writes, or the transaction was too old")
+    return SinkError(text)

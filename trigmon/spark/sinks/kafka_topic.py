@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trigmon.spark.sinks.kafka_batches import KafkaBatches
-from trigmon.spark.sinks.kafka_client import Record, check_topics
+from trigmon.spark.sinks.kafka_client import Record, check_options, check_topics
 from trigmon.spark.sinks.sink import BatchName, SinkError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ _HEADER_TYPE = "array<struct<key:string,value:binary>>"
 class KafkaSink:
     """A topic of a cluster. ``options`` are those of librdkafka: ``bootstrap.servers``, ``security.protocol``, ...
 
+    Raises SinkError for options that the sink has itself.
+
     Columns are those of Spark's own sink of Kafka: ``value``, and, where they are there, ``key``, ``headers`` (an array
     of structs ``key``, ``value``, or a map) and ``partition``. Without ``value`` it is ``data``, a message's bytes.
     """
@@ -33,6 +35,7 @@ class KafkaSink:
         self._topic = topic
         self._marks_topic = marks_topic
         self._options = dict(options or {})
+        check_options(self._options)
         self._batches = KafkaBatches(self._options, topic, marks_topic)
 
     def check(self) -> None:
