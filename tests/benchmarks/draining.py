@@ -25,6 +25,7 @@ from tests.benchmarks.loads import cpu_seconds
 from tests.daemons import Daemon, define
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.mq.calls import Clear
+from trigmon.mq.replies import Counted
 from trigmon.spark import drain
 from trigmon.spark.options import MAX_ROWS
 
@@ -82,7 +83,8 @@ class Draining:
         self._spark.read.format("trigmon").options(**of).load().write.format("noop").mode("overwrite").save()
         took = time.perf_counter() - began
         with self._daemon.connect() as qm:
-            qm.call(Clear(q_name=Q))
+            while qm.ask(Clear(q_name=Q), Counted).more:
+                pass
         return self._count / took, 0.0
 
     def with_bad(self) -> tuple[float, float]:

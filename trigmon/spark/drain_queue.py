@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trigmon.spark.file_table import refuse_batch, write_batch
+from trigmon.spark.file_table import refuse_batch, write_batch, write_task_files
 from trigmon.spark.files.staging import sweep
+from trigmon.spark.poison_search.blame import unreadable
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import Sink
@@ -76,6 +77,7 @@ def drain(
         to.check()
         of["sink"] = to
         each = partial(_to, to)
+    by_tasks = _ByTasks(table, merge_schema=merge_schema) if table is not None and transform is None else None
     began = time.monotonic()
     opened: AbstractContextManager[Batches] = batches(
         spark, **{"shows_progress": progress is None, "in_plan": True, **of}
@@ -87,9 +89,10 @@ def drain(
         else:
             for batch in waiting:
                 with batch:
-                    frame = transform(batch.frame) if transform else batch.frame
-                    if each is not None:
-                        each(frame, batch)
+                    if by_tasks is None or not by_tasks.write(batch):
+                        frame = transform(batch.frame) if transform else batch.frame
+                        if each is not None:
+                            each(frame, batch)
                 if batch.settled and progress:
                     progress(batch)
     return Drained(waiting.settled, waiting.rows, waiting.rejected, time.monotonic() - began)
@@ -103,6 +106,26 @@ def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bo
         raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
     if merge_schema and table is None:
         raise TypeError("merge_schema goes with table: a sink has its own")
+
+
+class _ByTasks:
+    """Has the tasks that read a batch write it, until that fails for what may be no fault of a message."""
+
+    def __init__(self, table: str | Path, *, merge_schema: bool) -> None:
+        self._table = table
+        self._merges = merge_schema
+        self._has_failed = False
+
+    def write(self, batch: Batch) -> bool:
+        """Returns False where Spark has to write it."""
+        files = None if self._has_failed else batch.task_files
+        if files is None:
+            return False
+        try:
+            return write_task_files(files, self._table, batch.id, merge_schema=self._merges) is not None
+        except Exception as error:
+            self._has_failed = unreadable(error, batch.secret) is None
+            raise
 
 
 def _into(table: str | Path, merge_schema: bool, frame: DataFrame, batch: Batch) -> None:

@@ -18,7 +18,8 @@ error of the sink that blames no message.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,9 @@ from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from trigmon.spark.task_files import TaskFiles
 
 __all__ = ["BatchRefusedError", "batch_of", "refuse_batch", "staging_of", "write_batch"]
 _REFUSED = "_refused"
@@ -79,20 +83,46 @@ def write_batch(
     with attempt(table, name) as staged:
         if _has(table, name):
             return False
-        fit = _fit(frame, Path(table), partition_by, form, merges=merge_schema)
+        fit = _fit(frame.schema, Path(table), partition_by, form, merges=merge_schema)
         if fit is not None:
             frame = frame.withColumnsRenamed(fit.renamed) if fit.renamed else frame
             partition_by = fit.kept.partition_by
             kept_schema.check_partitions(frame.schema.fieldNames(), partition_by, table)
         where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
         frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
-        _sync_tree(staged)
-        with changing(table):
-            if _has(table, name):
-                return False
-            if fit is not None:  # once more: another drain may have added a column meanwhile
-                _keep(_fit(frame, Path(table), partition_by, form, merges=merge_schema), Path(table), staged.parent)
-            _move(staged, batch_of(table, name))
+        # Fitted once more: another drain may have added a column meanwhile.
+        refit = partial(_fit, frame.schema, Path(table), partition_by, form, merges=merge_schema)
+        return _commit(staged, table, name, refit)
+
+
+def write_task_files(files: TaskFiles, table: str | Path, name: str, *, merge_schema: bool = False) -> bool | None:
+    """Writes a batch as :func:`write_batch` does, by the tasks that read it.
+
+    Returns None where Spark has to: the table has directories of values, or columns by names of other case.
+    """
+    with attempt(table, name) as staged:
+        if _has(table, name):
+            return False
+        refit = partial(_fit, files.schema, Path(table), (), _PARQUET, merges=merge_schema)
+        fit = refit()
+        if fit is None or fit.renamed or fit.kept.partition_by:
+            return None
+        staged.mkdir()
+        work = staged.with_name("tasks")
+        work.mkdir()
+        for file in files.write(work):
+            file.rename(staged / file.name)
+        return _commit(staged, table, name, refit)
+
+
+def _commit(staged: Path, table: str | Path, name: str, refit: Callable[[], kept_schema.Fit | None]) -> bool:
+    """Makes a written directory the batch, durably. Returns False when the table has it."""
+    _sync_tree(staged)
+    with changing(table):
+        if _has(table, name):
+            return False
+        _keep(refit(), Path(table), staged.parent)
+        _move(staged, batch_of(table, name))
     return True
 
 
@@ -107,13 +137,13 @@ def _has(table: str | Path, name: str) -> bool:
     return False
 
 
-def _fit(frame: DataFrame, table: Path, by: Sequence[str], form: str, *, merges: bool) -> kept_schema.Fit | None:
-    """Returns how the frame fits the table's schema, None for a format without one. Raises SinkError."""
+def _fit(schema: StructType, table: Path, by: Sequence[str], form: str, *, merges: bool) -> kept_schema.Fit | None:
+    """Returns how a batch fits the table's schema, None for a format without one. Raises SinkError."""
     if form.lower() != _PARQUET:
         if (table / kept_schema.FILE).exists():
             raise SinkError(f"{table} is a table of Parquet files: write {form} to another table")
         return None
-    return kept_schema.fit(frame.schema, by, kept_schema.kept(table), table, merges=merges)
+    return kept_schema.fit(schema, by, kept_schema.kept(table), table, merges=merges)
 
 
 def _keep(fit: kept_schema.Fit | None, table: Path, own: Path) -> None:

@@ -76,17 +76,9 @@ class QueueReader(DataSourceReader):
             return self._partitions()
 
     def _partitions(self) -> list[InputPartition]:
-        options = self.options
-        if not options.reservation:
+        if not self.options.reservation:
             return [Part(number, of) for number, of in enumerate(self._ranges())]
-        with options.connect("planning") as connection:
-            row = reservation_row(connection, options.queue, options.reservation)
-            if row is None:
-                raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
-            ticket = task_ticket(connection, options, options.reservation)
-        if options.ordinals is not None:
-            row = row | {"left_ordinals": cut(row["left_ordinals"], *options.ordinals)}
-        return list(stretches(row, options.partitions, options.min_partitions, ticket))
+        return list(planned(self.options))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, in their order."""
@@ -324,6 +316,18 @@ def _reading(options: Options, ticket: TaskTicket | None) -> Iterator[Connection
 def reservation_row(connection: Connection, q_name: str, number: int) -> dict[str, Any] | None:
     """Returns the row of a reservation of which messages are left, else None."""
     return next((row for row in connection.reservations(q_name) if row["reservation"] == number), None)
+
+
+def planned(options: Options) -> list[Stretch]:
+    """Returns what is left of the reservation that the options name. Raises UnknownObjectName where that is nothing."""
+    with options.connect("planning") as connection:
+        row = reservation_row(connection, options.queue, options.reservation)
+        if row is None:
+            raise UnknownObjectName(f"RESERVATION({options.reservation}): nothing of it is left")
+        ticket = task_ticket(connection, options, options.reservation)
+    if options.ordinals is not None:
+        row = row | {"left_ordinals": cut(row["left_ordinals"], *options.ordinals)}
+    return stretches(row, options.partitions, options.min_partitions, ticket)
 
 
 def stretches(row: dict[str, Any], partitions: int, least: int = 0, ticket: TaskTicket | None = None) -> list[Stretch]:

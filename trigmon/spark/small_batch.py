@@ -43,7 +43,7 @@ def frame(source: Source, reservation: int, count: int) -> DataFrame | None:
         named = options.read(source.given(reservation=reservation))
         if named.partitions or named.min_partitions or named.task_address:
             return None
-        schema = _schema(source, named)
+        schema = columns_of(source, named)
         arrow = DefaultSource.arrow(named, schema)
         read = read_stretch(named, Stretch(reservation, [(0, count)]), arrow)
         return in_plan(source.spark, pa.Table.from_batches(read, arrow), schema)
@@ -55,7 +55,7 @@ def in_plan(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFram
     return spark.createDataFrame(rows, schema).coalesce(1)
 
 
-def _schema(source: Source, named: options.Options) -> StructType:
+def columns_of(source: Source, named: options.Options) -> StructType:
     """Returns the columns that are asked for. Raises UnfitRowError and Spark's errors."""
     if source.schema:
         return StructType.fromDDL(source.schema)

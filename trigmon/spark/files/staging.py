@@ -3,6 +3,7 @@
     flights.staging/            locked (flock) for the moment in which the table is changed
     flights.staging/ID.X/       an attempt to write batch ID, locked by the process that makes it
     flights.staging/ID.X/files  what the attempt has written, until it is moved into the table
+    flights.staging/ID.X/tasks  files that tasks write themselves, until the attempt takes those that it knows of
 
 The kernel ends a lock with the process that has it, whatever kills that. So an attempt without a lock belongs to nobody
 and is removed by the next one. One of a live drain, of whatever queue, is never touched.

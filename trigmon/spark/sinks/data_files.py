@@ -45,15 +45,20 @@ class DataFile(NamedTuple):
 
 def arrow_schema(frame: DataFrame) -> pyarrow.Schema:
     """Returns the columns of the frame as they are written: times in UTC, each column with nulls."""
-    import pyarrow as pa
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema
 
     try:
-        found = to_arrow_schema(nullable(frame.schema), timezone="UTC")
+        return arrow_types(nullable(frame.schema))
     except (PySparkException, TypeError, ValueError) as error:
         raise SinkError(f"a column cannot be written: {str(error).splitlines()[0]}") from None
-    return pa.schema([pa.field(field.name, field.type) for field in found])
+
+
+def arrow_types(schema: StructType) -> pyarrow.Schema:
+    """Returns the columns in Arrow's types: times in UTC, each column with nulls. Raises Spark's errors."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return pa.schema([pa.field(field.name, field.type) for field in to_arrow_schema(schema, timezone="UTC")])
 
 
 def nullable(schema: StructType) -> StructType:

@@ -1,0 +1,113 @@
+"""Parquet files of a batch, written by the tasks that read its messages: no row passes through Java.
+
+Spark distributes the stretches of a reservation, one a task. A task reads its messages as the data source does, and
+writes them by pyarrow, where they would go to Java row by row. Where rows are to become others on the way, or columns
+have types that pyarrow writes in another way than Spark, Spark writes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from trigmon.mq.errors import MQError
+from trigmon.spark import options
+from trigmon.spark.arrow_rows import UnfitRowError
+from trigmon.spark.files.parquet_file import VERSION, check_types, write_rows
+from trigmon.spark.frame_source import Source
+from trigmon.spark.reader import Stretch, planned, read_stretch
+from trigmon.spark.sinks.data_files import arrow_types, nullable
+from trigmon.spark.sinks.sink import SinkError
+from trigmon.spark.small_batch import columns_of
+from trigmon.spark.source import DefaultSource
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_SETTINGS = "spark.sql.parquet."
+_CODEC, _TIMES = f"{_SETTINGS}compression.codec", f"{_SETTINGS}outputTimestampType"
+_CODECS = {"snappy": "snappy", "gzip": "gzip", "zstd": "zstd", "none": "none", "uncompressed": "none"}
+"""Spark's names of those that pyarrow has, and pyarrow's."""
+_INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
+_OF_SPARK = ("parquet.", "spark.hadoop.parquet.", _SETTINGS, "spark.sql.files.maxRecordsPerFile")
+"""Settings of Spark's writer. Of the codec and the type of times alone it is known here what they mean."""
+_ENCRYPTION = "parquet.crypto.factory.class"
+
+
+class TaskFiles(NamedTuple):
+    """A batch whose tasks can write it: how they read, its columns for Spark and for Arrow, the codec, and times."""
+
+    spark: SparkSession | None
+    read: options.Options
+    schema: StructType
+    arrow: pyarrow.Schema
+    codec: str
+    int96: bool
+
+    def write(self, directory: Path) -> list[Path]:
+        """Writes the batch into the directory and returns its files. Others there are of attempts that failed."""
+        assert self.spark is not None
+        stretches = planned(self.read)
+        count = len(stretches)
+        task = _Task(self._replace(spark=None), stretches, str(directory), self.spark.version)
+        found = self.spark.range(0, count, 1, count).mapInArrow(task, "file string").collect()
+        if len(found) != count:
+            raise RuntimeError(f"{count} tasks have written {len(found)} files")
+        return [directory / row.file for row in found]
+
+
+def task_files(source: Source, reservation: int) -> TaskFiles | None:
+    """Returns the batch of a reservation, None where Spark has to write it, or to say what is wrong."""
+    from pyspark.errors import PySparkException
+
+    with suppress(SinkError, options.OptionError, UnfitRowError, MQError, PySparkException):
+        read = options.read(source.given(reservation=reservation))
+        schema = columns_of(source, read)
+        check_types(schema)
+        given = dict(source.spark.conf.getAll)
+        codec, times = given.pop(_CODEC, "snappy").lower(), given.pop(_TIMES, _INT96).upper()
+        is_known = codec in _CODECS and times in (_INT96, _MICROS) and not _is_encrypted(source.spark)
+        # Of pyarrow's INT96 are all times, of Spark's those with a zone.
+        is_mixed = times == _INT96 and "timestamp_ntz" in schema.simpleString()
+        if is_known and not is_mixed and not any(name.startswith(_OF_SPARK) for name in given):
+            arrow = DefaultSource.arrow(read, schema)
+            return TaskFiles(source.spark, read, nullable(schema), arrow, _CODECS[codec], times == _INT96)
+    return None
+
+
+def _is_encrypted(spark: SparkSession) -> bool:
+    """Returns whether Hadoop's settings have Spark encrypt Parquet files. Of a Spark Connect server nobody can tell."""
+    context = getattr(spark, "_sc", None)
+    return context is not None and context._jsc.hadoopConfiguration().get(_ENCRYPTION) is not None
+
+
+class _Task:
+    """What a task does: it gets numbers of stretches, and writes a file for each."""
+
+    def __init__(self, of: TaskFiles, stretches: list[Stretch], directory: str, version: str) -> None:
+        self._of, self._stretches, self._directory, self._version = of, stretches, directory, version
+
+    def __call__(self, numbers: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        """Yields the names of the written files."""
+        import pyarrow as pa
+
+        for batch in numbers:
+            names = [self._file(number) for number in batch.column(0).to_pylist()]
+            yield pa.RecordBatch.from_arrays([pa.array(names, pa.string())], names=["file"])
+
+    def _file(self, number: int) -> str:
+        import pyarrow as pa
+
+        of = self._of
+        name = f"part-{number:05d}-{os.urandom(8).hex()}.parquet"  # a task that is repeated has another
+        target = arrow_types(of.schema)
+        batches = read_stretch(of.read, self._stretches[number], of.arrow)
+        rows = (pa.Table.from_batches([batch]).cast(target) for batch in batches)
+        path = Path(self._directory, name)
+        write_rows(rows, path, of.schema, codec=of.codec, words={VERSION: self._version}, int96=of.int96)
+        return name
