@@ -15,3 +15,9 @@ def until(found, timeout_s=600.0):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return value
+
+
+def until_more(count, least):
+    """Returns as soon as ``count()`` is higher by more than ``least``: under load, however slow the machine is."""
+    first = count()
+    until(lambda: count() > first + least)

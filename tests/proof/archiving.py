@@ -9,9 +9,12 @@ from pathlib import Path
 from tests.daemons import Daemon, define
 from tests.proof.backups import WRITERS, Q, Writer, missing_in, run
 from tests.proof.found import Found
+from tests.waiting import until_more
 
 SIZE = 60_000
 """Bytes of a message: every 140 fill half of the journal, which is archived then."""
+ENOUGH = 2
+"""Files archived between two kills, at least."""
 
 
 def archive_and_kill(daemon: Daemon, kills: int, seed: int) -> Found:
@@ -26,6 +29,7 @@ def archive_and_kill(daemon: Daemon, kills: int, seed: int) -> Found:
     writers = [Writer(daemon, f"w{number}", " " * SIZE) for number in range(WRITERS)]
     try:
         for _ in range(kills):
+            until_more(lambda: _files(archive), ENOUGH)
             time.sleep(chance.uniform(0.3, 1.2))
             found.more["kills in the middle of a file"] += (archive / "part").exists()
             daemon.kill()
@@ -35,12 +39,16 @@ def archive_and_kill(daemon: Daemon, kills: int, seed: int) -> Found:
         for writer in writers:
             writer.end()
     daemon.stop()
-    found.more["files"] = sum(1 for _ in archive.glob("*.turns"))
+    found.more["files"] = _files(archive)
     found.more["messages"] = sum(writer.acknowledged for writer in writers)
     _ran(daemon, found, "restore", str(backup), "--as", "R", "--journal", str(archive))
     sure = {writer.name: writer.sure for writer in writers}
     found.add(missing_in(daemon.home / "R", sure), f"seed {seed}")
     return found
+
+
+def _files(archive: Path) -> int:
+    return sum(1 for _ in archive.glob("*.turns"))
 
 
 def _ran(daemon: Daemon, found: Found, *arguments: str) -> None:

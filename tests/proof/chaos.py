@@ -10,7 +10,7 @@ import itertools
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Protocol
@@ -27,7 +27,7 @@ from tests.proof.chaos_rules import COMMITTED, Left, Recovery, Work, problems
 from tests.proof.cuttable import Way
 from tests.proof.found import Found
 from tests.spark.clusters import Network, ip
-from tests.waiting import until
+from tests.waiting import until, until_more
 from trigmon.rules.model.shared_queue import counts_of, lies
 from trigmon.store.memory.group import OWN_NUMBERS
 from trigmon.store.postgres import group_sql
@@ -37,9 +37,12 @@ from trigmon.store.postgres.pipeline import Link
 NAMES = ("QM1", "QM2", "QM3")
 CLIENTS_EACH = 2
 LEASE_S = 1.0
+ENOUGH = 10
+"""Units of work committed between two faults, at least."""
 LOAD_S = (0.1, 0.6)
 BACK_S = 60.0
 TOLD_S = 60.0
+REFUSED_S = 60.0
 TRIGGERED = "CHAOS.TRIGGERED"
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 GIVE_BACK = """
@@ -197,7 +200,7 @@ class Harness:
         before = len(self.refused())
         until(lambda: self._given_back(one.name))
         with suppress(AssertionError):  # where nobody counts
-            until(lambda: len(self.refused()) > before, 3.0)
+            until(lambda: len(self.refused()) > before, REFUSED_S)
 
     def _given_back(self, name: str) -> bool:
         snapshot = GroupSnapshot()
@@ -289,6 +292,7 @@ def strike(
     chance.shuffle(kinds)
     with _load(harness, seed) as (clients, monitors):
         for kind in kinds:
+            until_more(lambda: _committed(work for client in clients for work in client.works), ENOUGH)
             struck = chance.choice(harness.members)
             found.add(_round(harness, monitors, kind, struck, chance), f"seed {seed}, {kind} of {struck.name}")
             found.more[kind] += 1
@@ -308,8 +312,12 @@ def strike(
     return found
 
 
+def _committed(works: Iterable[Work]) -> int:
+    return sum(work.outcome == COMMITTED for work in works)
+
+
 def _count(found: Found, works: list[Work], recoveries: list[Recovery]) -> None:
-    found.more["units of work"] = sum(work.outcome == COMMITTED for work in works)
+    found.more["units of work"] = _committed(works)
     found.more["asked after"] = sum(work.was_cut and work.asked_s > 0 for work in works)
     found.more["recovered members"] = len(recoveries)
 

@@ -17,13 +17,15 @@ from tests.proof.found import Found
 from tests.proof.harness import definitions
 from tests.proof.history import COMMITTED, Event, Left, read
 from tests.proof.rules import problems
+from tests.waiting import until_more
 from trigmon.client.connection import Connection
 from trigmon.mq.calls import Display, Runs
 from trigmon.mq.replies import Listing
 from trigmon.server.exit_status import STORE_BROKEN
 
 CLIENTS = 6
-START_S = 1.0
+ENOUGH = 20
+"""Units of work committed between two kills, at least."""
 LOAD_S = (0.15, 0.45)
 END_S = 60.0
 PAGE = 256
@@ -62,8 +64,8 @@ def kill_again_and_again(one: Daemon | WithItsDatabase, kills: int, seed: int, h
     crashes: list[Event] = []
     moments = random.Random(seed)
     try:
-        time.sleep(START_S)
         for _ in range(kills):
+            until_more(lambda: _committed(one, names), ENOUGH)
             time.sleep(moments.uniform(*LOAD_S))
             one.kill()
             now = time.monotonic_ns()
@@ -85,6 +87,12 @@ def kill_again_and_again(one: Daemon | WithItsDatabase, kills: int, seed: int, h
 
 def _ledger(one: Daemon | WithItsDatabase, who: str) -> Path:
     return one.home / f"{who}.ledger"
+
+
+def _committed(one: Daemon | WithItsDatabase, names: list[str]) -> int:
+    """Returns how many units of work the ledgers say were committed by now."""
+    said = f'"outcome": "{COMMITTED}"'
+    return sum(path.read_text().count(said) for who in names if (path := _ledger(one, who)).exists())
 
 
 def _start(one: Daemon | WithItsDatabase, who: str) -> subprocess.Popen[str]:

@@ -18,12 +18,14 @@ import trigmon
 from tests.daemons import Daemon, define
 from tests.ledger import have_all_ended, recorded_runs
 from tests.proof.found import Found
-from tests.waiting import until
+from tests.waiting import until, until_more
 from trigmon.mq.calls import Display
 
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 LONG_S = 600
 WRITERS = 4
+ENOUGH = 20
+"""Messages between two restarts, at least."""
 PROGRAM = f"""
 import time
 import trigmon
@@ -91,6 +93,7 @@ def restart_again_and_again(daemon: Daemon, restarts: int, seed: int) -> Found:
         writer.start()
     try:
         for _ in range(restarts):
+            until_more(lambda: sum(counts), ENOUGH)
             time.sleep(chance.uniform(0.2, 0.8))
             what = chance.choice(["queue manager", "monitor", "both"])
             machine.restart(what)

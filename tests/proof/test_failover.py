@@ -19,7 +19,7 @@ def test_nothing_is_lost_or_doubled_where_the_standby_takes_over(daemon, pair):
     found = strike(daemon, pair, 1, seed=2060, kinds=("fail over",))
     print(f"seed 2060: {found}")
     assert not found.violations, found.violations[:20]
-    assert found.more["units of work"] > 10, "too little was going on to prove much"
+    assert found.more["units of work"] > chaos.ENOUGH, "too little was going on to prove much"
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def test_however_often(daemon, pair, part):
     found = strike(daemon, pair, 20, seed=2060 + part, kinds=tuple(OF_A_PAIR))
     print(f"seed {2060 + part}: {found}")
     assert not found.violations, found.violations[:20]
-    assert found.more["units of work"] > 200, "too little was going on to prove much"
+    assert found.more["units of work"] > 20 * chaos.ENOUGH, "too little was going on to prove much"
 
 
 @pytest.mark.slow
