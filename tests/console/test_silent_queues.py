@@ -18,7 +18,11 @@ def printed(machine, *words):
 
 
 def first_finding(machine):
-    """Returns the first line of trigmon status below the heads of the list; the very first line names it."""
+    """Waits until something needs attention. Returns the first line of the list of trigmon status.
+
+    The very first line of all names it, too.
+    """
+    until(lambda: read_overview(machine.qm).attention, 120)
     first, _, finding = printed(machine, "status").splitlines()[:3]
     name, kind = finding.split()[:2]
     assert first == f"needs attention  1: {kind} {name}"
@@ -38,7 +42,6 @@ def test_a_typo_in_appl_id(machine):
     define(machine.qm, "TYPO", "PROCESS", appl_type="unix", appl_id="pythn total.py", retry=0, breaker=0)
     machine.queue("ORDERS", "TYPO")
     machine.qm.put("ORDERS", b"one")
-    until(lambda: read_overview(machine.qm).attention, 120)
     line = first_finding(machine)
     assert line.split()[:2] == ["ORDERS", "could_not_start"]
     assert "1 message waits, and nobody reads: could not start: no program pythn on PATH" in line
@@ -52,7 +55,6 @@ def test_a_typo_in_appl_id_that_the_breaker_has_met(machine):
     define(machine.qm, "TYPO", "PROCESS", appl_type="unix", appl_id="pythn total.py", retry=0, breaker=1)
     machine.queue("ORDERS", "TYPO")
     machine.qm.put("ORDERS", b"one")
-    until(lambda: read_overview(machine.qm).attention, 120)
     line = first_finding(machine)
     assert line.split()[:2] == ["ORDERS", "held"]
     assert "no program pythn on PATH" in line
@@ -62,7 +64,6 @@ def test_an_every_queue_whose_run_failed(machine):
     machine.queue("EACH", "BAD", trigger_type="every")
     machine.qm.put("EACH", b"one")
     ended(machine, "EACH")
-    until(lambda: read_overview(machine.qm).attention, 120)
     line = first_finding(machine)
     assert line.split()[:2] == ["EACH", "failing"]
     assert "the last run failed: ended with status 1: ValueError: cannot parse b'bad'" in line
@@ -77,7 +78,6 @@ def test_a_first_queue_that_is_silent_for_a_trigger_interval(machine):
     machine.qm.put("QUIET", b"one")
     ended(machine, "QUIET")
     machine.qm.put("QUIET", b"two")  # starts nothing for 11.6 days
-    until(lambda: read_overview(machine.qm).attention, 120)
     assert first_finding(machine).split()[:2] == ["QUIET", "failing"]
     assert "2 messages wait, and nobody reads" in first_finding(machine)
 
@@ -87,7 +87,6 @@ def test_a_job_that_ends_well_and_takes_nothing(machine):
     machine.queue("ORDERS", "IDLE")
     machine.qm.put("ORDERS", b"one")
     ended(machine, "ORDERS")
-    until(lambda: read_overview(machine.qm).attention, 120)
     line = first_finding(machine)
     assert line.split()[:2] == ["ORDERS", "took_none"]
     assert "1 message waits, and nobody reads: the last run ended with status 0" in line

@@ -106,7 +106,7 @@ class Producer:
 
     def produce(self, topic, value, key, headers, partition, on_delivery):
         self._cluster.hook("produce")
-        if self._epoch != self._id.epoch:  # the client says why to whoever begins or commits, and not here
+        if self._epoch != self._id.epoch:  # only a call to begin or to commit has the reason
             raise KafkaException(KafkaError(KafkaError._FATAL, "Local: Fatal error"))
         if value is not None and len(value) > self._cluster.largest:
             self._refused.append(on_delivery)  # the broker finds it

@@ -17,6 +17,11 @@ _HEAD = 16
 """Bytes before an object's own in CPython; the client's handle is the first of these."""
 
 
+def librdkafka():
+    """Returns the library that a wheel of Linux brings, None where the package was not installed from one."""
+    return next(Path(sysconfig.get_path("platlib")).glob("confluent_kafka.libs/librdkafka-*.so*"), None)
+
+
 class SimulatedBroker:
     def __init__(self, *topics):
         self._client = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none", "log_level": 0})
@@ -30,8 +35,7 @@ class SimulatedBroker:
 
     def answer_next(self, request, code):
         """Has the next request of that number answered by an error of Kafka's protocol."""
-        (path,) = Path(sysconfig.get_path("platlib")).glob("confluent_kafka.libs/librdkafka-*.so*")
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(str(librdkafka()))
         library.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
         library.rd_kafka_handle_mock_cluster.argtypes = [ctypes.c_void_p]
         push = library.rd_kafka_mock_push_request_errors_array

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sysconfig
 import time
-from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from tests.spark.sinks.simulated_broker import ADD_PARTITIONS, END_TRANSACTION, PRODUCE, SimulatedBroker
+from tests.spark.sinks.simulated_broker import ADD_PARTITIONS, END_TRANSACTION, PRODUCE, SimulatedBroker, librdkafka
 from trigmon.spark.poison_search.blame import is_of_sink
 from trigmon.spark.sinks import kafka_batches, kafka_client
 from trigmon.spark.sinks.kafka_batches import KafkaBatches
@@ -17,10 +15,7 @@ from trigmon.spark.sinks.kafka_client import FencedError, Record, UnfitMessageEr
 from trigmon.spark.sinks.sink import BatchName, SinkError
 
 TOPIC, MARKS = "orders", "trigmon.batches"
-pytestmark = pytest.mark.skipif(
-    not list(Path(sysconfig.get_path("platlib")).glob("confluent_kafka.libs/librdkafka-*.so*")),
-    reason="confluent-kafka was not installed from a wheel of Linux",
-)
+pytestmark = pytest.mark.skipif(librdkafka() is None, reason="confluent-kafka was not installed from a wheel of Linux")
 
 
 @pytest.fixture(scope="module")
