@@ -118,9 +118,9 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
         "tls": partial(over_tls.measured, directory, rounds, 1_000 // scale),
         "spark": partial(spark, directory, rounds, 100_000 // scale),
         "reserving": partial(reserving.measured, directory, rounds, 100_000 // scale),
-        "first_row": partial(first_row.measured, directory, rounds, archive=not options.quick),
+        "first_row": partial(first_row.measured, directory, rounds, quick=options.quick),
         "spark_peers": partial(
-            spark_peers.measured, directory, rounds, 100_000 // scale, options.picture, archive=not options.quick
+            spark_peers.measured, directory, rounds, 100_000 // scale, options.picture, quick=options.quick
         ),
         "year": partial(full_year.measured, directory, options.until),
     }

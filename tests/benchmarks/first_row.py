@@ -48,6 +48,8 @@ DEFINITION = {
 INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 DATA_Q = "FIRST.ROW.FLIGHTS"
 LONGEST_S = 600.0
+REST_S = 100
+"""Behind the last job of a warm server, until its Java has given back memory (a minute)."""
 
 SCHEMA = """year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int,
     sched_arr_time int, arr_delay int, carrier string, flight int, tailnum string, origin string, dest string,
@@ -173,11 +175,13 @@ def first_rows(directory: Path, *, archive: bool) -> Iterator[FirstRow]:
         it.end()
 
 
-def measured(directory: Path, rounds: int, *, archive: bool = True) -> dict[str, dict[str, Figures]]:
-    """Returns the figures of each job by every way, taken in turns, and prints them."""
+def measured(directory: Path, rounds: int, *, quick: bool = False) -> dict[str, dict[str, Figures]]:
+    """Returns the figures of each job by every way, taken in turns, and prints them. ``quick``: no archive, no rest."""
     found = {}
-    with first_rows(directory, archive=archive) as it:
-        print(f"the warm server without a job: {it.memory()}", flush=True)
+    with first_rows(directory, archive=not quick) as it:
+        if not quick:
+            time.sleep(REST_S)
+            print(f"the warm server after {REST_S} s without a job: {it.memory()}", flush=True)
         for job in JOBS:
             figures = in_turns(rounds, {name: partial(it.measure, job, name) for name in WAYS}, "s")
             title = f"from a put to its Spark job's first row, local[2]: {job}"

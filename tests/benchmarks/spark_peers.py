@@ -12,7 +12,7 @@ from tests.benchmarks.measuring import in_turns
 from tests.benchmarks.spark_picture import Panel, drawn, table
 
 
-def measured(directory: Path, rounds: int, count: int, picture: Path | None, *, archive: bool = True) -> None:
+def measured(directory: Path, rounds: int, count: int, picture: Path | None, *, quick: bool = False) -> None:
     """Measures, prints the table, and draws the picture where one is asked for."""
     before = os.getloadavg()[0]
     with draining(directory, count) as it:
@@ -20,7 +20,7 @@ def measured(directory: Path, rounds: int, count: int, picture: Path | None, *, 
     loop = "single gets and pyarrow"
     title = f"{count:,} messages of 1 KiB into Parquet"
     panels = [Panel(title, rates, loop, [name for name in rates if name not in (loop, "made-up rows")])]
-    for job, figures in first_row.measured(directory, rounds, archive=archive).items():
+    for job, figures in first_row.measured(directory, rounds, quick=quick).items():
         ours = [name for name in figures if name != first_row.PLAIN]
         panels.append(Panel(f"from a put to the first row: {job}", figures, first_row.PLAIN, ours))
     caption = (
