@@ -154,6 +154,18 @@ class TestFiles:
         assert one.hex() in {row["msg_id"] for row in found}
         assert [path.name for path in (tmp_path / "t").glob("batch=*/priority=*")] == ["priority=0"] * done.batches
 
+    @pytest.mark.parametrize(
+        ("words", "writer"),
+        [([], "parquet-cpp-arrow"), (["--format", "text"], "parquet-mr"), (["--option", "x=y"], "parquet-mr")],
+    )
+    def test_tasks_write_the_parquet_files_where_rows_stay_as_they_were_read(
+        self, qm, q_name, spark, planned, tmp_path, words, writer
+    ):
+        qm.put_many(q_name, [b"x"] * 1500)
+        assert load(spark, planned("--path", str(tmp_path / "t"), *words)).rows == 1500
+        files = (tmp_path / "t").rglob("*.parquet")
+        assert {pyarrow.parquet.read_metadata(file).created_by.split(" ")[0] for file in files} == {writer}
+
     def test_json_comes_as_the_columns_of_the_schema_and_whole_groups_in_one_batch(
         self, qm, q_name, spark, planned, tmp_path
     ):

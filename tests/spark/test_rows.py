@@ -37,6 +37,15 @@ def test_a_batch_has_the_columns_of_the_schema_in_its_order_and_an_instant_to_th
     assert arrow_rows.to_batch([], [], RAW).num_rows == 0
 
 
+def test_a_field_that_differs_in_one_message_alone_is_that_message_s_own():
+    for at in range(3):
+        messages = [got(priority=7, correl_id=padded_id("c"), reply_to_q="R") if n == at else got() for n in range(3)]
+        rows = arrow_rows.to_batch(messages, [0, 1, 2], RAW).to_pylist()
+        for n, row in enumerate(rows):
+            expected = (7, padded_id("c"), "R") if n == at else (4, padded_id(""), "")
+            assert (row["priority"], row["correl_id"], row["reply_to_q"]) == expected
+
+
 def test_json_of_any_layout_is_a_row_and_a_field_that_is_missing_is_null():
     schema = pa.schema([("id", pa.int64()), ("mq_priority", pa.int32()), ("tags", pa.list_(pa.string()))])
     bodies = [b'{"id":1,"tags":["a\\nb"]}', b'\n {\r\n "id" : 2,\n "other": {"deep": 1} }\n', b"{}"]

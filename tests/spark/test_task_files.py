@@ -11,8 +11,7 @@ import pytest
 from tests.spark.conftest import depth
 from trigmon.spark import drain
 from trigmon.spark.file_table import batch_of, write_task_files
-from trigmon.spark.frame_source import Source
-from trigmon.spark.task_files import TaskFiles, task_files
+from trigmon.spark.task_files import TaskFiles, parquet_form
 
 pytestmark = [pytest.mark.spark]
 COUNT = 1500
@@ -131,13 +130,12 @@ def test_settings_of_spark_s_writer_hold(qm, q_name, here, spark, tmp_path, name
     assert (column.compression, column.physical_type) == expected
 
 
-def test_spark_writes_a_table_that_hadoop_s_settings_encrypt(qm, q_name, here, spark):
+def test_spark_writes_a_table_that_hadoop_s_settings_encrypt(spark):
     settings = spark._sc._jsc.hadoopConfiguration()
-    source = Source(spark, here["qmgr"], q_name, {}, None)
-    assert task_files(source, 1) is not None
+    assert parquet_form(spark) is not None
     settings.set("parquet.crypto.factory.class", "a.Factory")
     try:
-        assert task_files(source, 1) is None
+        assert parquet_form(spark) is None
     finally:
         settings.unset("parquet.crypto.factory.class")
 
@@ -147,7 +145,7 @@ def test_when_tasks_could_not_write_spark_writes_that_batch_and_all_that_follow(
 ):
     calls = []
 
-    def fails(self, directory):
+    def fails(self, spark, directory):
         calls.append(directory)
         raise RuntimeError("no way")
 
@@ -169,12 +167,12 @@ class TestAttempts:
             schema = spark.range(0).schema
 
             @staticmethod
-            def write(directory):
+            def write(spark, directory):
                 for name in ("first.parquet", "again.parquet"):
                     pq.write_table(pa.table({"id": pa.array([1], pa.int64())}), directory / name)
                 return [directory / "again.parquet"]
 
-        assert write_task_files(Files, table, "b1")
+        assert write_task_files(spark, Files, table, "b1")
         assert [file.name for file in batch_of(table, "b1").iterdir()] == ["again.parquet"]
-        assert write_task_files(Files, table, "b1") is False
+        assert write_task_files(spark, Files, table, "b1") is False
         assert list((tmp_path / "table.staging").iterdir()) == []

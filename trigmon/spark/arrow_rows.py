@@ -160,7 +160,14 @@ def _described(field: pa.Field, descriptors: Sequence[MessageDescriptor], ordina
         return pa.array(ordinals, field.type)
     if field.name == PUT_TIME:
         return pa.array([descriptor.put_ms * 1000 for descriptor in descriptors], pa.int64()).cast(field.type)
-    return pa.array(list(map(attrgetter(field.name), descriptors)), field.type)
+    return _array(list(map(attrgetter(field.name), descriptors)), field.type)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Returns the values as a column. Most fields are alike in all messages of a batch, which is seen sooner."""
+    if values and values[0] == values[-1] and values.count(values[0]) == len(values):
+        return pa.repeat(pa.scalar(values[0], kind), len(values))
+    return pa.array(values, kind)
 
 
 def from_json(

@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trigmon.spark.file_table import refuse_batch, write_batch, write_task_files
+from trigmon.spark.file_table import refuse_batch, takes_task_files, write_batch, write_task_files
 from trigmon.spark.files.staging import sweep
+from trigmon.spark.frame_source import Source
 from trigmon.spark.poison_search.blame import unreadable
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import Sink
+from trigmon.spark.task_files import parquet_form
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +79,6 @@ def drain(
         to.check()
         of["sink"] = to
         each = partial(_to, to)
-    by_tasks = _ByTasks(table, merge_schema=merge_schema) if table is not None and transform is None else None
     began = time.monotonic()
     opened: AbstractContextManager[Batches] = batches(
         spark, **{"shows_progress": progress is None, "in_plan": True, **of}
@@ -87,6 +88,9 @@ def drain(
             with _all_progress(spark):
                 _by_stream(waiting, stream, transform, str(checkpoint))
         else:
+            by_tasks = None
+            if table is not None and transform is None:
+                by_tasks = _ByTasks(waiting.source, table, merge_schema=merge_schema)
             for batch in waiting:
                 with batch:
                     if by_tasks is None or not by_tasks.write(batch):
@@ -111,21 +115,24 @@ def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bo
 class _ByTasks:
     """Has the tasks that read a batch write it, until that fails for what may be no fault of a message."""
 
-    def __init__(self, table: str | Path, *, merge_schema: bool) -> None:
+    def __init__(self, source: Source, table: str | Path, *, merge_schema: bool) -> None:
+        self._source = source
         self._table = table
         self._merges = merge_schema
-        self._has_failed = False
+        self._form = parquet_form(source.spark)
 
     def write(self, batch: Batch) -> bool:
         """Returns False where Spark has to write it."""
-        files = None if self._has_failed else batch.task_files
-        if files is None:
+        files = batch.task_files(self._form) if self._form is not None else None
+        if files is None or not takes_task_files(files.schema, self._table, merge_schema=self._merges):
             return False
         try:
-            return write_task_files(files, self._table, batch.id, merge_schema=self._merges) is not None
+            write_task_files(self._source.spark, files, self._table, batch.id, merge_schema=self._merges)
         except Exception as error:
-            self._has_failed = unreadable(error, batch.secret) is None
+            if unreadable(error, self._source.secret) is None:
+                self._form = None
             raise
+        return True
 
 
 def _into(table: str | Path, merge_schema: bool, frame: DataFrame, batch: Batch) -> None:

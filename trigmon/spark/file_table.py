@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from trigmon.spark.sinks.place import force
 from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     from trigmon.spark.task_files import TaskFiles
@@ -95,23 +96,30 @@ def write_batch(
         return _commit(staged, table, name, refit)
 
 
-def write_task_files(files: TaskFiles, table: str | Path, name: str, *, merge_schema: bool = False) -> bool | None:
-    """Writes a batch as :func:`write_batch` does, by the tasks that read it.
+def takes_task_files(schema: StructType, table: str | Path, *, merge_schema: bool = False) -> bool:
+    """Returns whether tasks can write rows of these columns as the table has them, without Spark's writer.
 
-    Returns None where Spark has to: the table has directories of values, or columns by names of other case.
+    They cannot where the table has directories of values, or column names of other case, and where it refuses them.
     """
+    with suppress(SinkError):
+        fit = _fit(schema, Path(table), (), _PARQUET, merges=merge_schema)
+        return fit is not None and not fit.renamed and not fit.kept.partition_by
+    return False
+
+
+def write_task_files(
+    spark: SparkSession, files: TaskFiles, table: str | Path, name: str, *, merge_schema: bool = False
+) -> bool:
+    """Writes a batch as :func:`write_batch` does, by the tasks that read it; the table takes such files."""
     with attempt(table, name) as staged:
         if _has(table, name):
             return False
-        refit = partial(_fit, files.schema, Path(table), (), _PARQUET, merges=merge_schema)
-        fit = refit()
-        if fit is None or fit.renamed or fit.kept.partition_by:
-            return None
         staged.mkdir()
         work = staged.with_name("tasks")
         work.mkdir()
-        for file in files.write(work):
+        for file in files.write(spark, work):
             file.rename(staged / file.name)
+        refit = partial(_fit, files.schema, Path(table), (), _PARQUET, merges=merge_schema)
         return _commit(staged, table, name, refit)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trigmon.spark.options import TASK_ADDRESS
+from trigmon.spark import arrow_rows
+from trigmon.spark.options import TASK_ADDRESS, Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 
 class Source(NamedTuple):
@@ -30,6 +32,15 @@ class Source(NamedTuple):
                 own[option] = value
         given = {name: value for name, value in {**own, **self.options, **more}.items() if value is not None}
         return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
+
+    def columns(self, named: Options) -> StructType:
+        """Returns the columns that are asked for. Raises UnfitRowError and Spark's errors."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import StructType
+
+        if self.schema:
+            return StructType.fromDDL(self.schema)
+        return from_arrow_schema(arrow_rows.schema_of(named.columns or arrow_rows.COLUMNS))
 
     def reader(self, of: Any, **more: Any) -> Any:
         """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""

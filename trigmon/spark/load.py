@@ -63,6 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | None = None) -> Drained:
     """Moves the messages of the queue. Raises LoadError, DatabaseError, SinkError before anything is taken, MQError."""
     schema = plan.schema and _checked_schema(plan)
+    options = {"format": "json", "mode": plan.mode} if schema else {"columns": ",".join(_columns(plan))}
+    of = partial(
+        drain,
+        spark,
+        queue=plan.queue,
+        qmgr=plan.qmgr,
+        max_rows=plan.batch,
+        groups=plan.groups,
+        wait_interval_ms=plan.wait_interval_ms,
+        progress=progress,
+        options=options,
+        schema=schema,
+    )
+    if plan.is_plain_table:
+        return of(table=plan.path, merge_schema=plan.merge_schema)
     write: Callable[[DataFrame, Batch], Any] | None = None
     refuse: Callable[[str], bool] | None = None
     sink = _sink(spark, plan)
@@ -74,22 +89,7 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
         sweep(plan.path)
         refuse = partial(refuse_batch, plan.path)
         write = partial(_write_files, plan)
-    options = {"format": "json", "mode": plan.mode} if schema else {"columns": ",".join(_columns(plan))}
-    return drain(
-        spark,
-        write,
-        to=sink,
-        transform=lambda frame: _rows(frame, plan),
-        queue=plan.queue,
-        qmgr=plan.qmgr,
-        max_rows=plan.batch,
-        groups=plan.groups,
-        refuse=refuse,
-        wait_interval_ms=plan.wait_interval_ms,
-        progress=progress,
-        options=options,
-        schema=schema,
-    )
+    return of(write, to=sink, transform=lambda frame: _rows(frame, plan), refuse=refuse)
 
 
 def _columns(plan: Plan) -> list[str]:

@@ -64,6 +64,11 @@ class Plan(NamedTuple):
     wait_interval_ms: int
 
     @property
+    def is_plain_table(self) -> bool:
+        """Whether rows are written to Parquet files as they were read, so that the tasks that read them can."""
+        return self.to == PARQUET and self.form != "text" and not self.partition_by and not self.options
+
+    @property
     def has_ordinal(self) -> bool:
         """Whether each row of a database has its place in its batch, by which it is there once."""
         return self.to == JDBC and not self.upsert_key

@@ -49,7 +49,7 @@ from trigmon.spark.poison_search.parts import Parting, Refuse, why_bad
 from trigmon.spark.progress import Line
 from trigmon.spark.retry import IN_USE_S, when_free
 from trigmon.spark.sinks.sink import Sink
-from trigmon.spark.task_files import TaskFiles, task_files
+from trigmon.spark.task_files import ParquetForm, TaskFiles, task_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -310,34 +310,26 @@ class Batch:
     def frame(self) -> DataFrame:
         """The messages as rows; every action reads the same ones, until the block ends."""
         source = self._of.source
-        if (
-            self.is_new
-            and self.is_small
-            and (rows := small_batch.frame(source, self.number, self._made.count)) is not None
-        ):
-            return rows
+        if self._is_new and self._is_small:
+            rows = small_batch.frame(source, self.number, self._made.count)
+            if rows is not None:
+                return rows
         of = {} if self.part is None else {"ordinals": f"{self.part[0]}-{self.part[1]}"}
         return source.reader(source.spark.read, reservation=self.number, **of).load()
 
-    @property
-    def secret(self) -> str:
-        """What an error of the reader has in it."""
-        return self._of.source.secret
+    def task_files(self, form: ParquetForm) -> TaskFiles | None:
+        """Returns how tasks write it without Java, None where Spark has to write its frame."""
+        return task_files(self._of.source, self.number, form) if self._is_new and not self._is_small else None
 
     @property
-    def is_new(self) -> bool:
+    def _is_new(self) -> bool:
         """Whether nothing of it has failed. What has is read by Spark, so that a shorter way is not the reason."""
         return self.part is None and not self.again and self._of.search.is_at_rest
 
     @property
-    def is_small(self) -> bool:
+    def _is_small(self) -> bool:
         """Whether its rows may come in the plan."""
         return self._of.source.in_plan and small_batch.is_small(self._made)
-
-    @property
-    def task_files(self) -> TaskFiles | None:
-        """How tasks write it without Java, None where Spark has to write its frame."""
-        return None if self.is_small or not self.is_new else task_files(self._of.source, self.number)
 
     def __enter__(self) -> Batch:
         return self

@@ -10,17 +10,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from trigmon.client.reservation import Reservation
-from trigmon.spark import arrow_rows, options
+from trigmon.spark import options
 from trigmon.spark.frame_source import Source
 from trigmon.spark.reader import ROWS_A_PARTITION, Stretch, read_stretch
 from trigmon.spark.source import DefaultSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 MOST_ROWS = ROWS_A_PARTITION
 """A larger batch is read by several tasks at a time."""
@@ -43,7 +42,7 @@ def frame(source: Source, reservation: int, count: int) -> DataFrame | None:
         named = options.read(source.given(reservation=reservation))
         if named.partitions or named.min_partitions or named.task_address:
             return None
-        schema = columns_of(source, named)
+        schema = source.columns(named)
         arrow = DefaultSource.arrow(named, schema)
         read = read_stretch(named, Stretch(reservation, [(0, count)]), arrow)
         return in_plan(source.spark, pa.Table.from_batches(read, arrow), schema)
@@ -53,10 +52,3 @@ def frame(source: Source, reservation: int, count: int) -> DataFrame | None:
 def in_plan(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
     """Returns a frame of these rows that is written by one task into one file."""
     return spark.createDataFrame(rows, schema).coalesce(1)
-
-
-def columns_of(source: Source, named: options.Options) -> StructType:
-    """Returns the columns that are asked for. Raises UnfitRowError and Spark's errors."""
-    if source.schema:
-        return StructType.fromDDL(source.schema)
-    return from_arrow_schema(arrow_rows.schema_of(named.columns or arrow_rows.COLUMNS))

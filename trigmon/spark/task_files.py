@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from trigmon.mq.errors import MQError
 from trigmon.spark import options
 from trigmon.spark.arrow_rows import UnfitRowError
-from trigmon.spark.files.parquet_file import VERSION, check_types, write_rows
+from trigmon.spark.files.parquet_file import arrow_columns, check_types, write_rows
 from trigmon.spark.frame_source import Source
 from trigmon.spark.reader import Stretch, planned, read_stretch
-from trigmon.spark.sinks.data_files import arrow_types, nullable
+from trigmon.spark.sinks.data_files import nullable
 from trigmon.spark.sinks.sink import SinkError
-from trigmon.spark.small_batch import columns_of
 from trigmon.spark.source import DefaultSource
 
 if TYPE_CHECKING:
@@ -37,53 +36,62 @@ _INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
 _OF_SPARK = ("parquet.", "spark.hadoop.parquet.", _SETTINGS, "spark.sql.files.maxRecordsPerFile")
 """Settings of Spark's writer. Of the codec and the type of times alone it is known here what they mean."""
 _ENCRYPTION = "parquet.crypto.factory.class"
+_ROW_GROUP_BYTES = 32 << 20
+"""Each task has as much in memory, and more tasks than one are at work."""
 
 
-class TaskFiles(NamedTuple):
-    """A batch whose tasks can write it: how they read, its columns for Spark and for Arrow, the codec, and times."""
+class ParquetForm(NamedTuple):
+    """How a session writes Parquet files: pyarrow's name of the codec, and whether times are INT96."""
 
-    spark: SparkSession | None
-    read: options.Options
-    schema: StructType
-    arrow: pyarrow.Schema
     codec: str
     int96: bool
 
-    def write(self, directory: Path) -> list[Path]:
-        """Writes the batch into the directory and returns its files. Others there are of attempts that failed."""
-        assert self.spark is not None
-        stretches = planned(self.read)
-        count = len(stretches)
-        task = _Task(self._replace(spark=None), stretches, str(directory), self.spark.version)
-        found = self.spark.range(0, count, 1, count).mapInArrow(task, "file string").collect()
-        if len(found) != count:
-            raise RuntimeError(f"{count} tasks have written {len(found)} files")
-        return [directory / row.file for row in found]
 
-
-def task_files(source: Source, reservation: int) -> TaskFiles | None:
-    """Returns the batch of a reservation, None where Spark has to write it, or to say what is wrong."""
-    from pyspark.errors import PySparkException
-
-    with suppress(SinkError, options.OptionError, UnfitRowError, MQError, PySparkException):
-        read = options.read(source.given(reservation=reservation))
-        schema = columns_of(source, read)
-        check_types(schema)
-        given = dict(source.spark.conf.getAll)
-        codec, times = given.pop(_CODEC, "snappy").lower(), given.pop(_TIMES, _INT96).upper()
-        is_known = codec in _CODECS and times in (_INT96, _MICROS) and not _is_encrypted(source.spark)
-        # Of pyarrow's INT96 are all times, of Spark's those with a zone.
-        is_mixed = times == _INT96 and "timestamp_ntz" in schema.simpleString()
-        if is_known and not is_mixed and not any(name.startswith(_OF_SPARK) for name in given):
-            arrow = DefaultSource.arrow(read, schema)
-            return TaskFiles(source.spark, read, nullable(schema), arrow, _CODECS[codec], times == _INT96)
-    return None
+def parquet_form(spark: SparkSession) -> ParquetForm | None:
+    """Returns how the session writes Parquet files, None where it has settings that only Spark's writer knows."""
+    given = dict(spark.conf.getAll)
+    codec, times = given.pop(_CODEC, "snappy").lower(), given.pop(_TIMES, _INT96).upper()
+    is_known = codec in _CODECS and times in (_INT96, _MICROS) and not any(name.startswith(_OF_SPARK) for name in given)
+    return ParquetForm(_CODECS[codec], times == _INT96) if is_known and not _is_encrypted(spark) else None
 
 
 def _is_encrypted(spark: SparkSession) -> bool:
     """Returns whether Hadoop's settings have Spark encrypt Parquet files. Of a Spark Connect server nobody can tell."""
     context = getattr(spark, "_sc", None)
     return context is not None and context._jsc.hadoopConfiguration().get(_ENCRYPTION) is not None
+
+
+class TaskFiles(NamedTuple):
+    """A batch whose tasks can write it: how they read, its columns for Spark and for Arrow, and how files are."""
+
+    read: options.Options
+    schema: StructType
+    arrow: pyarrow.Schema
+    form: ParquetForm
+
+    def write(self, spark: SparkSession, directory: Path) -> list[Path]:
+        """Writes the batch into the directory and returns its files. Others there are of attempts that failed."""
+        stretches = planned(self.read)
+        count = len(stretches)
+        task = _Task(self, stretches, str(directory), spark.version)
+        found = spark.range(0, count, 1, count).mapInArrow(task, "file string").collect()
+        if len(found) != count:
+            raise RuntimeError(f"{count} tasks have written {len(found)} files")
+        return [directory / row.file for row in found]
+
+
+def task_files(source: Source, reservation: int, form: ParquetForm) -> TaskFiles | None:
+    """Returns the batch of a reservation, None where Spark has to write it, or to say what is wrong."""
+    from pyspark.errors import PySparkException
+
+    with suppress(SinkError, options.OptionError, UnfitRowError, MQError, PySparkException):
+        read = options.read(source.given(reservation=reservation))
+        schema = source.columns(read)
+        check_types(schema)
+        # Of pyarrow's INT96 are all times, of Spark's those with a zone.
+        if not form.int96 or "timestamp_ntz" not in schema.simpleString():
+            return TaskFiles(read, nullable(schema), DefaultSource.arrow(read, schema), form)
+    return None
 
 
 class _Task:
@@ -105,9 +113,10 @@ class _Task:
 
         of = self._of
         name = f"part-{number:05d}-{os.urandom(8).hex()}.parquet"  # a task that is repeated has another
-        target = arrow_types(of.schema)
+        columns = arrow_columns(of.schema, self._version)
         batches = read_stretch(of.read, self._stretches[number], of.arrow)
-        rows = (pa.Table.from_batches([batch]).cast(target) for batch in batches)
+        rows = (pa.Table.from_batches([batch]).cast(columns) for batch in batches)
+        codec, int96 = of.form
         path = Path(self._directory, name)
-        write_rows(rows, path, of.schema, codec=of.codec, words={VERSION: self._version}, int96=of.int96)
+        write_rows(rows, path, columns, codec=codec, row_group_bytes=_ROW_GROUP_BYTES, int96=int96)
         return name

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trigmon.spark.files.kept_schema import Kept
-from trigmon.spark.files.parquet_file import VERSION, check_types, write_rows
-from trigmon.spark.sinks.data_files import arrow_types
+from trigmon.spark.files.parquet_file import VERSION, arrow_columns, check_types, write_rows
 from trigmon.spark.sinks.sink import SinkError
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
 _OLD_CALENDARS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _ROWS = 1 << 16
+_ROW_GROUP_BYTES = 64 << 20
 
 
 class Merger:
@@ -26,16 +26,16 @@ class Merger:
 
         self._columns = StructType([field for field in known.schema.fields if field.name not in known.partition_by])
         check_types(self._columns)
-        self._schema = arrow_types(self._columns)
 
     def write(self, files: Sequence[Path], target: Path) -> None:
         """Writes the rows of these files into one. Raises SinkError where a file cannot be read so."""
         import pyarrow.parquet as pq
 
         version = (pq.read_metadata(files[0]).metadata or {}).get(VERSION.encode(), b"")
-        write_rows(self._read(files), target, self._columns, codec="zstd", words={VERSION: version})
+        columns = arrow_columns(self._columns, version)
+        write_rows(self._read(files, columns), target, columns, codec="zstd", row_group_bytes=_ROW_GROUP_BYTES)
 
-    def _read(self, files: Sequence[Path]) -> Iterator[pyarrow.Table]:
+    def _read(self, files: Sequence[Path], columns: pyarrow.Schema) -> Iterator[pyarrow.Table]:
         """Yields the rows of each file, as the table has them; one file is open at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -46,21 +46,22 @@ class Merger:
                     raise SinkError(f"{file}: files with dates of the old calendar cannot be compacted")
                 for batch in source.iter_batches(batch_size=_ROWS):
                     try:
-                        yield self._as_kept(pa.Table.from_batches([batch]))
+                        yield _as_kept(pa.Table.from_batches([batch]), columns)
                     except pa.ArrowException as error:
                         raise SinkError(f"{file} does not fit the table's schema: {error}") from error
 
-    def _as_kept(self, rows: pyarrow.Table) -> pyarrow.Table:
-        """Returns the rows with the columns of the table, null where the file has none."""
-        import pyarrow as pa
 
-        there = {name.lower(): name for name in rows.column_names}
-        columns: list[Any] = [
-            rows[there[field.name.lower()]].cast(field.type)
-            if field.name.lower() in there
-            else pa.nulls(len(rows), field.type)
-            for field in self._schema
-        ]
-        if unknown := there.keys() - {name.lower() for name in self._schema.names}:
-            raise pa.ArrowInvalid(f"it has a column {min(unknown)}")
-        return pa.table(columns, schema=self._schema)
+def _as_kept(rows: pyarrow.Table, wanted: pyarrow.Schema) -> pyarrow.Table:
+    """Returns the rows with the columns of the table, null where the file has none."""
+    import pyarrow as pa
+
+    there = {name.lower(): name for name in rows.column_names}
+    columns: list[Any] = [
+        rows[there[field.name.lower()]].cast(field.type)
+        if field.name.lower() in there
+        else pa.nulls(len(rows), field.type)
+        for field in wanted
+    ]
+    if unknown := there.keys() - {name.lower() for name in wanted.names}:
+        raise pa.ArrowInvalid(f"it has a column {min(unknown)}")
+    return pa.table(columns, schema=wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 VERSION = "org.apache.spark.version"
 """With it in a file, Spark knows by which calendar the dates are."""
-_ROW_GROUP_BYTES = 32 << 20
-"""A task holds as much of it in memory, and what becomes of it."""
 _TYPES = frozenset(
     (
         *("ByteType", "ShortType", "IntegerType", "LongType", "FloatType", "DoubleType", "DecimalType", "StringType"),
@@ -33,28 +31,31 @@ def check_types(schema: StructType) -> None:
         _check(field.dataType, field.name)
 
 
+def arrow_columns(schema: StructType, version: str | bytes) -> pyarrow.Schema:
+    """Returns the columns in Arrow's types, with the metadata by which Spark of that version reads them as its own."""
+    return arrow_types(schema).with_metadata({SPARKS: schema.json(), VERSION: version})
+
+
 def write_rows(
     rows: Iterable[pyarrow.Table],
     target: Path,
-    schema: StructType,
+    columns: pyarrow.Schema,
     *,
     codec: str,
-    words: Mapping[str | bytes, str | bytes],
+    row_group_bytes: int,
     int96: bool = False,
 ) -> None:
-    """Writes rows into a file. ``words`` are metadata, Spark's version among them; ``int96``: all times are so."""
+    """Writes rows of :func:`arrow_columns` into a file. ``int96``: all times are so. A row group is in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    metadata: dict[str | bytes, str | bytes] = {SPARKS: schema.json(), **words}
-    own = arrow_types(schema).with_metadata(metadata)
-    with pq.ParquetWriter(target, own, compression=codec, use_deprecated_int96_timestamps=int96) as writer:
+    with pq.ParquetWriter(target, columns, compression=codec, use_deprecated_int96_timestamps=int96) as writer:
         waiting: list[pyarrow.Table] = []
         size = 0
         for part in rows:
             waiting.append(part)
             size += part.nbytes
-            if size >= _ROW_GROUP_BYTES:
+            if size >= row_group_bytes:
                 writer.write_table(pa.concat_tables(waiting))
                 waiting, size = [], 0
         if waiting:
