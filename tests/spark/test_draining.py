@@ -16,6 +16,7 @@ from tests.spark.conftest import depth, row_of
 from trigmon.mq.calls import Alter
 from trigmon.mq.enums import MsgFlag
 from trigmon.spark import batches, drain
+from trigmon.spark.arrow_rows import UnfitRowError
 from trigmon.spark.file_table import BatchRefusedError, refuse_batch, write_batch
 
 pytestmark = [
@@ -127,6 +128,14 @@ def test_json_comes_as_the_columns_of_a_schema(qm, q_name, here, spark):
         **here,
     )
     assert rows == [(1, "one"), (2, "two")]
+
+
+@pytest.mark.parametrize("kind", ["map<string,double>", "struct<of: array<map<string,int>>>", "interval day to second"])
+def test_a_schema_that_json_is_not_read_as_is_refused_before_anything_is_taken(qm, q_name, here, spark, tmp_path, kind):
+    qm.put_many(q_name, ['{"id": 1, "of": {}}'] * 3)
+    with pytest.raises(UnfitRowError, match=r"column of is .*, which format json does not read: leave the schema out"):
+        drain(spark, table=tmp_path / "t", options={"format": "json"}, schema=f"id bigint, of {kind}", **here)
+    assert (depth(qm, q_name), qm.reservations(q_name), (tmp_path / "t").exists()) == (3, [], False)
 
 
 class TestBatches:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pyarrow as pa
 import pytest
 
@@ -10,6 +12,7 @@ from trigmon.mq.replies import WasGot
 from trigmon.mq.rfh2 import with_properties, without_properties
 from trigmon.spark import arrow_rows, options
 from trigmon.spark.arrow_rows import COLUMNS, UnfitRowError
+from trigmon.spark.json_rows import objects
 from trigmon.spark.reader import stretches
 
 RAW = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
@@ -55,6 +58,22 @@ def test_json_of_any_layout_is_a_row_and_a_field_that_is_missing_is_null():
         {"id": 2, "mq_priority": 4, "tags": None},
         {"id": None, "mq_priority": 4, "tags": None},
     ]
+
+
+def test_a_date_is_a_text_in_json_wherever_it_is_as_it_is_written():
+    day = pa.date32()
+    schema = pa.schema([("day", day), ("days", pa.list_(day)), ("of", pa.struct([("day", day), ("n", pa.int32())]))])
+    values = {"day": date(2024, 2, 29), "days": [date(1582, 10, 4), None], "of": {"day": date(9999, 12, 31), "n": 1}}
+    (body,) = objects(pa.RecordBatch.from_pylist([values], schema=schema))
+    batch = arrow_rows.from_json([got(body.encode()), got(b"{}")], [0, 1], schema)
+    assert batch.to_pylist() == [values, dict.fromkeys(values)]
+
+
+@pytest.mark.parametrize("value", [b'"2023-02-29"', b'"29.2.2024"', b"19782", b'""'])
+def test_what_is_no_date_is_refused_by_the_message_s_id(value):
+    bodies = [got(b'{"day":"2024-02-29"}'), got(b'{"day":%s}' % value, msg_id=padded_id("bad"))]
+    with pytest.raises(UnfitRowError, match=f"message {padded_id('bad').hex()} .ordinal 8. is no JSON object"):
+        arrow_rows.from_json(bodies, [7, 8], pa.schema([("day", pa.date32())]))
 
 
 @pytest.mark.parametrize("body", [b"", b"5", b"[1]", b"{", b'{"id":"x"}', b'{"id":1} {"id":2}', b"\xff{}", b"null"])

@@ -23,7 +23,6 @@ No column is ever null. With ``format`` json the columns are the schema's that w
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import attrgetter
@@ -31,12 +30,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
-import pyarrow.json
 
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
 from trigmon.mq.packed_messages import bodies_of, descriptors_of, unpacked
 from trigmon.mq.replies import ReservedRows, WasGot
 from trigmon.mq.rfh2 import Properties, with_properties, without_properties
+from trigmon.spark.json_columns import parsed, unknown_column, unreadable
 
 DATA, ORDINAL, PUT_TIME, HEADERS = "data", "ordinal", "put_time", "headers"
 JSON_PREFIX = "mq_"
@@ -182,14 +181,14 @@ def from_json(
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
     body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
     bodies = [one.data for one in (_parted(got)[0] if HEADERS in own.values() else got)]
-    bad = _unreadable(bodies, body)
+    bad = unreadable(bodies, body)
     if bad and malformed.mode == "FAILFAST":
         raise UnreadableError({ordinals[at]: _named(got[at], ordinals[at], why) for at, why in bad.items()})
     if bad and malformed.mode == "DROPMALFORMED":
         kept = [at for at in range(len(got)) if at not in bad]
         got, ordinals, bodies = [got[at] for at in kept], [ordinals[at] for at in kept], [bodies[at] for at in kept]
         bad = {}
-    table = _parsed([b"{}" if at in bad else one for at, one in enumerate(bodies)], body)
+    table = parsed([b"{}" if at in bad else one for at, one in enumerate(bodies)], body)
     texts = [bodies[at].decode(errors="replace") if at in bad else None for at in range(len(bodies))]
     described = to_batch(got, ordinals, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
 
@@ -203,6 +202,16 @@ def from_json(
     return pa.RecordBatch.from_arrays(
         [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns], schema=schema
     )
+
+
+def check_json(schema: pa.Schema) -> None:
+    """Raises UnfitRowError for a column of a json schema whose type JSON is not read as."""
+    name = unknown_column(pa.schema([field for field in schema if not is_of_message(field.name)]))
+    if name is not None:
+        raise UnfitRowError(
+            f"column {name} is {schema.field(name).type}, which format json does not read: leave the schema out, read "
+            'the columns data, and say from_json(cast("data" as string), ...) in a transform'
+        )
 
 
 def is_of_message(name: str) -> bool:
@@ -223,33 +232,6 @@ def _parted(got: Sequence[WasGot]) -> tuple[list[WasGot], list[Properties]]:
 def _named(one: WasGot, ordinal: int, why: str) -> str:
     which = f"message {one.descriptor.msg_id.hex()} (ordinal {ordinal})"
     return f"{which} is no JSON object of the schema: {why}"
-
-
-def _unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int = 0) -> dict[int, str]:
-    """Returns the places of the bodies that are no JSON objects of the schema, each with the reason."""
-    try:
-        _parsed(bodies, schema)
-    except (pa.ArrowException, UnfitRowError) as error:
-        if len(bodies) == 1:
-            return {first: str(error)}
-        half = len(bodies) // 2
-        return _unreadable(bodies[:half], schema, first) | _unreadable(bodies[half:], schema, first + half)
-    return {}
-
-
-def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
-    # JSON has line breaks only between its tokens, so each object can be made one line.
-    lines = b"\n".join(body.replace(b"\n", b" ").replace(b"\r", b" ") for body in bodies)
-    if not all(body.lstrip()[:1] == b"{" for body in bodies):
-        raise UnfitRowError("it is not an object")
-    if not bodies or not len(schema):
-        return pa.table({field.name: pa.nulls(len(bodies), field.type) for field in schema})
-    options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    block = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
-    table = pyarrow.json.read_json(io.BytesIO(lines), read_options=block, parse_options=options)
-    if table.num_rows != len(bodies):
-        raise UnfitRowError("it is more than one object")
-    return table.select(schema.names)
 
 
 # -- rows to messages ---------------------------------------------------------------------------------------

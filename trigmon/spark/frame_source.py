@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trigmon.spark import arrow_rows
-from trigmon.spark.options import TASK_ADDRESS, Options
+from trigmon.spark.options import TASK_ADDRESS, Options, read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,17 @@ class Source(NamedTuple):
         if self.schema:
             return StructType.fromDDL(self.schema)
         return from_arrow_schema(arrow_rows.schema_of(named.columns or arrow_rows.COLUMNS))
+
+    def checked(self) -> Source:
+        """Returns it. Raises OptionError and UnfitRowError where no message could be read so."""
+        from pyspark.errors import PySparkException
+
+        from trigmon.spark.source import DefaultSource
+
+        named = read(self.given())
+        with suppress(PySparkException):  # which Spark words itself, when the rows are asked for
+            DefaultSource.arrow(named, self.columns(named))
+        return self
 
     def reader(self, of: Any, **more: Any) -> Any:
         """Returns ``spark.read`` or ``spark.readStream`` with all options of the data source."""

@@ -91,7 +91,7 @@ def batches(
     who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
     where = concrete(qmgr or default_address())
     with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
-        source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex(), in_plan)
+        source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex(), in_plan).checked()
         search = Search(max_rows, attempts, seed=time.time_ns())
         application = f"{connection.q_mgr_name}/{opened.q_name}/{who}"
         parting = Parting(connection, application, whole_groups=groups, refuse=_by_name(refuse, sink))

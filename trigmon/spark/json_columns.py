@@ -1,0 +1,66 @@
+"""JSON objects as columns of Arrow. Pure.
+
+Arrow's reader takes a date as a number of days alone. Here it is a text as ``2024-02-29``, as Spark has it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.json
+
+
+def unknown_column(schema: pa.Schema) -> str | None:
+    """Returns the first column of a type that Arrow's reader has no objects for, as a map; None where there is none."""
+    for field in schema:
+        try:
+            _read(b"{}", pa.schema([field]))
+        except pa.ArrowNotImplementedError:
+            return str(field.name)
+    return None
+
+
+def unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int = 0) -> dict[int, str]:
+    """Returns the places of the bodies that are no JSON objects of the schema, each with the reason."""
+    try:
+        parsed(bodies, schema)
+    except pa.ArrowException as error:
+        if len(bodies) == 1:
+            return {first: str(error)}
+        half = len(bodies) // 2
+        return unreadable(bodies[:half], schema, first) | unreadable(bodies[half:], schema, first + half)
+    return {}
+
+
+def parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+    """Returns a row for each body. Raises ArrowException where one is no object of the schema."""
+    if not all(body.lstrip()[:1] == b"{" for body in bodies):
+        raise pa.ArrowInvalid("it is not an object")
+    if not bodies or not len(schema):
+        return pa.table({field.name: pa.nulls(len(bodies), field.type) for field in schema})
+    # JSON has line breaks only between its tokens, so each object can be made one line.
+    table = _read(b"\n".join(body.replace(b"\n", b" ").replace(b"\r", b" ") for body in bodies), schema)
+    if table.num_rows != len(bodies):
+        raise pa.ArrowInvalid("it is more than one object")
+    return table
+
+
+def _read(lines: bytes, schema: pa.Schema) -> pa.Table:
+    named = pa.schema([field.with_type(_named_type(field.type)) for field in schema])
+    options = pyarrow.json.ParseOptions(explicit_schema=named, unexpected_field_behavior="ignore")
+    block = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
+    table = pyarrow.json.read_json(io.BytesIO(lines), read_options=block, parse_options=options).select(schema.names)
+    return table if named == schema else table.cast(schema)
+
+
+def _named_type(kind: pa.DataType) -> pa.DataType:
+    """Returns the type by which a value is read: a date is a text, wherever it is."""
+    if pa.types.is_date32(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_named_type(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_named_type(field.type)) for field in kind])
+    return kind
