@@ -17,7 +17,9 @@ def until(found, timeout_s=600.0):
     return value
 
 
-def until_more(count, least):
-    """Returns as soon as ``count()`` is higher by more than ``least``: under load, however slow the machine is."""
-    first = count()
-    until(lambda: count() > first + least)
+def until_more(count, least, goes_on=lambda: True, timeout_s=600.0):
+    """Returns as soon as ``count()`` is higher by more than ``least``, or nothing ``goes_on`` that could raise it."""
+    first, deadline = count(), time.monotonic() + timeout_s
+    while (more := count() - first) <= least and goes_on():
+        assert time.monotonic() < deadline, f"{more}, where more than {least} were waited for"
+        time.sleep(0.05)

@@ -29,7 +29,7 @@ def archive_and_kill(daemon: Daemon, kills: int, seed: int) -> Found:
     writers = [Writer(daemon, f"w{number}", " " * SIZE) for number in range(WRITERS)]
     try:
         for _ in range(kills):
-            until_more(lambda: _files(archive), ENOUGH)
+            until_more(lambda: _files(archive), ENOUGH, lambda: any(map(Writer.is_alive, writers)))
             time.sleep(chance.uniform(0.3, 1.2))
             found.more["kills in the middle of a file"] += (archive / "part").exists()
             daemon.kill()

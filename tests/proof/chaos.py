@@ -292,13 +292,13 @@ def strike(
     chance.shuffle(kinds)
     with _load(harness, seed) as (clients, monitors):
         for kind in kinds:
-            until_more(lambda: _committed(work for client in clients for work in client.works), ENOUGH)
+            until_more(lambda: _committed(_works(clients)), ENOUGH, lambda: any(map(Client.is_alive, clients)))
             struck = chance.choice(harness.members)
             found.add(_round(harness, monitors, kind, struck, chance), f"seed {seed}, {kind} of {struck.name}")
             found.more[kind] += 1
             if found.violations:
                 break  # what comes behind it may follow from it
-    works = [work for client in clients for work in client.works]
+    works = _works(clients)
     found.add([str(client.problem) for client in clients if client.problem], f"seed {seed}", 0)
     recoveries = harness.recoveries()
     found.add(problems(works, harness.left(), recoveries, harness.crashes), f"seed {seed}", 0)
@@ -310,6 +310,10 @@ def strike(
     harness.close()
     _count(found, works, recoveries)
     return found
+
+
+def _works(clients: Iterable[Client]) -> list[Work]:
+    return [work for client in clients for work in client.works]
 
 
 def _committed(works: Iterable[Work]) -> int:

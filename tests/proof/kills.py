@@ -65,7 +65,7 @@ def kill_again_and_again(one: Daemon | WithItsDatabase, kills: int, seed: int, h
     moments = random.Random(seed)
     try:
         for _ in range(kills):
-            until_more(lambda: _committed(one, names), ENOUGH)
+            until_more(lambda: _committed(one, names), ENOUGH, lambda: any(client.poll() is None for client in clients))
             time.sleep(moments.uniform(*LOAD_S))
             one.kill()
             now = time.monotonic_ns()

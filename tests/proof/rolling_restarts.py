@@ -93,7 +93,7 @@ def restart_again_and_again(daemon: Daemon, restarts: int, seed: int) -> Found:
         writer.start()
     try:
         for _ in range(restarts):
-            until_more(lambda: sum(counts), ENOUGH)
+            until_more(lambda: sum(counts), ENOUGH, lambda: any(map(threading.Thread.is_alive, writers)))
             time.sleep(chance.uniform(0.2, 0.8))
             what = chance.choice(["queue manager", "monitor", "both"])
             machine.restart(what)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.conftest import depth
-from trigmon.spark import drain
+from trigmon.spark import drain, drain_queue
 from trigmon.spark.file_table import batch_of, write_task_files
 from trigmon.spark.task_files import TaskFiles, parquet_form
 
@@ -138,6 +138,15 @@ def test_spark_writes_a_table_that_hadoop_s_settings_encrypt(spark):
         assert parquet_form(spark) is None
     finally:
         settings.unset("parquet.crypto.factory.class")
+
+
+def test_a_small_batch_does_not_wait_for_the_settings(qm, q_name, here, spark, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(drain_queue, "parquet_form", asked.append)
+    for count, times in ((10, 0), (COUNT, 1), (2 * COUNT, 2)):
+        qm.put_many(q_name, [b"x"] * count)
+        drain(spark, table=tmp_path / "table", max_rows=COUNT, **here)
+        assert len(asked) == times
 
 
 def test_when_tasks_could_not_write_spark_writes_that_batch_and_all_that_follow(

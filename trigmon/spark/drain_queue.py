@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from trigmon.spark.poison_search.blame import unreadable
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import Sink
-from trigmon.spark.task_files import parquet_form
+from trigmon.spark.task_files import ParquetForm, parquet_form, task_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,18 +119,24 @@ class _ByTasks:
         self._source = source
         self._table = table
         self._merges = merge_schema
-        self._form = parquet_form(source.spark)
+        self._has_failed = False
+
+    @cached_property
+    def _form(self) -> ParquetForm | None:
+        """How files are written. A small batch does not wait for the session's settings."""
+        return parquet_form(self._source.spark)
 
     def write(self, batch: Batch) -> bool:
         """Returns False where Spark has to write it."""
-        files = batch.task_files(self._form) if self._form is not None else None
+        if self._has_failed or not batch.is_for_tasks or self._form is None:
+            return False
+        files = task_files(self._source, batch.number, self._form)
         if files is None or not takes_task_files(files.schema, self._table, merge_schema=self._merges):
             return False
         try:
             write_task_files(self._source.spark, files, self._table, batch.id, merge_schema=self._merges)
         except Exception as error:
-            if unreadable(error, self._source.secret) is None:
-                self._form = None
+            self._has_failed = unreadable(error, self._source.secret) is None
             raise
         return True
 

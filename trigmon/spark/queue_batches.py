@@ -49,7 +49,6 @@ from trigmon.spark.poison_search.parts import Parting, Refuse, why_bad
 from trigmon.spark.progress import Line
 from trigmon.spark.retry import IN_USE_S, when_free
 from trigmon.spark.sinks.sink import Sink
-from trigmon.spark.task_files import ParquetForm, TaskFiles, task_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -317,9 +316,10 @@ class Batch:
         of = {} if self.part is None else {"ordinals": f"{self.part[0]}-{self.part[1]}"}
         return source.reader(source.spark.read, reservation=self.number, **of).load()
 
-    def task_files(self, form: ParquetForm) -> TaskFiles | None:
-        """Returns how tasks write it without Java, None where Spark has to write its frame."""
-        return task_files(self._of.source, self.number, form) if self._is_new and not self._is_small else None
+    @property
+    def is_for_tasks(self) -> bool:
+        """Whether tasks may write it without Java (:mod:`trigmon.spark.task_files`)."""
+        return self._is_new and not self._is_small
 
     @property
     def _is_new(self) -> bool:
