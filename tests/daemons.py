@@ -50,10 +50,12 @@ class Daemon:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("TRIGMON_")}
         ours = {f"TRIGMON_{key.replace('.', '_').upper()}": str(value) for key, value in self.settings.items()}
         # Jobs that a monitor starts have warnings of their own libraries.
-        strict = {} if self.with_monitor else {"PYTHONWARNINGS": "error"}
+        default = {} if self.with_monitor else {"PYTHONWARNINGS": "error"}
         # An archive of classes costs half a minute of a processor: no test wants one unless it says so.
-        strict["TRIGMON_MONITOR_CLASS_ARCHIVES"] = "false"
-        return kept | strict | ours | {"TRIGMON_HOME": str(self.home), "TRIGMON_QMGR": self.name}
+        default["TRIGMON_MONITOR_CLASS_ARCHIVES"] = "false"
+        # Tests record runs that ended long ago, and a run that is too old is removed within a second.
+        default["TRIGMON_RUNS_KEEP_DAYS"] = "36500"
+        return kept | default | ours | {"TRIGMON_HOME": str(self.home), "TRIGMON_QMGR": self.name}
 
     @property
     def address(self):

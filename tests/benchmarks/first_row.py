@@ -49,7 +49,7 @@ INITQ = "SYSTEM.DEFAULT.INITIATION.QUEUE"
 DATA_Q = "FIRST.ROW.FLIGHTS"
 LONGEST_S = 600.0
 REST_S = 100
-"""Behind the last job of a warm server, until its Java has given back memory (a minute)."""
+"""Seconds at rest behind the warm-up of a server, until its Java has given back memory (a minute)."""
 
 SCHEMA = """year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int,
     sched_arr_time int, arr_delay int, carrier string, flight int, tailnum string, origin string, dest string,

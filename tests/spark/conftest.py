@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyarrow.parquet import read_metadata
 
 from tests.daemons import define
 from trigmon.launch.spark.cold.java import find_java
@@ -25,6 +26,11 @@ def spark_environment(directory):
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONWARNINGS": "default",
     }
+
+
+def writers(table):
+    """Returns which programs have written the table's Parquet files."""
+    return {read_metadata(file).created_by.split(" version")[0] for file in Path(table).rglob("*.parquet")}
 
 
 def postgres_jar():

@@ -130,10 +130,13 @@ def test_json_comes_as_the_columns_of_a_schema(qm, q_name, here, spark):
     assert rows == [(1, "one"), (2, "two")]
 
 
-@pytest.mark.parametrize("kind", ["map<string,double>", "struct<of: array<map<string,int>>>", "interval day to second"])
+@pytest.mark.parametrize(
+    "kind",
+    ["map<string,double>", "struct<of: array<map<string,int>>>", "interval day to second", "variant", "array<variant>"],
+)
 def test_a_schema_that_json_is_not_read_as_is_refused_before_anything_is_taken(qm, q_name, here, spark, tmp_path, kind):
     qm.put_many(q_name, ['{"id": 1, "of": {}}'] * 3)
-    with pytest.raises(UnfitRowError, match=r"column of is .*, which format json does not read: leave the schema out"):
+    with pytest.raises(UnfitRowError, match=r"column of is .*, which format json does not read: leave it out of"):
         drain(spark, table=tmp_path / "t", options={"format": "json"}, schema=f"id bigint, of {kind}", **here)
     assert (depth(qm, q_name), qm.reservations(q_name), (tmp_path / "t").exists()) == (3, [], False)
 

@@ -100,6 +100,14 @@ def test_columns_that_make_no_message_are_refused(names, expected):
         arrow_rows.check_writable(names)
 
 
+def test_a_json_column_that_must_be_there_is_read_and_a_message_without_it_is_named():
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    arrow_rows.check_json(schema)
+    assert arrow_rows.from_json([got(b'{"id": 1}')], [0], schema).to_pylist() == [{"id": 1}]
+    with pytest.raises(UnfitRowError, match=r"no JSON object of the schema: .* required field was null"):
+        arrow_rows.from_json([got(b"{}")], [0], schema)
+
+
 def test_a_reservation_is_cut_into_parts_of_much_the_same_number_and_none_is_lost():
     row = {"reservation": 5, "left_ordinals": [[0, 10], [15, 16], [20, 29]]}
     parts = stretches(row, 3)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.conftest import depth
-from trigmon.spark import drain, drain_queue
+from tests.spark.conftest import depth, writers
+from trigmon.spark import drain, file_sink
 from trigmon.spark.file_table import batch_of, write_task_files
 from trigmon.spark.task_files import TaskFiles, parquet_form
 
@@ -34,11 +34,6 @@ def as_it_is(frame):
 
 def files_of(table):
     return sorted(table.glob("batch=*/*.parquet"))
-
-
-def writers(table):
-    """Returns which programs have written the table's files."""
-    return {pq.read_metadata(file).created_by.split(" version")[0] for file in files_of(table)}
 
 
 def rows_of(spark, table, by):
@@ -142,7 +137,7 @@ def test_spark_writes_a_table_that_hadoop_s_settings_encrypt(spark):
 
 def test_a_small_batch_does_not_wait_for_the_settings(qm, q_name, here, spark, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(drain_queue, "parquet_form", asked.append)
+    monkeypatch.setattr(file_sink, "parquet_form", asked.append)
     for count, times in ((10, 0), (COUNT, 1), (2 * COUNT, 2)):
         qm.put_many(q_name, [b"x"] * count)
         drain(spark, table=tmp_path / "table", max_rows=COUNT, **here)

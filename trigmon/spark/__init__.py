@@ -6,8 +6,9 @@
 - ``drain`` is one call for the usual job, ``batches`` a context manager for a job with its own loop over the batches;
 - ``schema_of_queue`` infers the schema of JSON messages;
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
-- ``write_batch``, ``refuse_batch``: a sink of files that takes each batch once (:mod:`trigmon.spark.file_table`); a
-  table of a database is another such sink (:mod:`trigmon.spark.jdbc_table`);
+- ``FileSink``: files of any format, also partitioned, for ``drain(to=...)``; ``write_batch`` and ``refuse_batch`` are
+  its two functions, for jobs that write themselves (:mod:`trigmon.spark.file_table`); a table of a database is another
+  such sink (:mod:`trigmon.spark.jdbc_table`);
 - ``read_table``, ``snapshot_of``: such a table for readers, whom no compaction disturbs;
 - ``SinkError``: what a job raises for a fault of its sink, which no message has caused;
 - :mod:`trigmon.spark.sinks`: Delta and Iceberg tables, Parquet on object stores, PostgreSQL, topics of Kafka;
@@ -20,6 +21,7 @@ if find_spec("pyspark") is None:
     raise ImportError("trigmon.spark needs PySpark: pip install 'trigmon[spark]'")
 
 from trigmon.spark.drain_queue import Drained, drain
+from trigmon.spark.file_sink import FileSink
 from trigmon.spark.file_table import refuse_batch, write_batch
 from trigmon.spark.files.table_snapshot import read_table, snapshot_of
 from trigmon.spark.infer_schema import NoSchemaError, schema_of_queue
@@ -31,6 +33,7 @@ __all__ = [
     "Batch",
     "Batches",
     "Drained",
+    "FileSink",
     "NoSchemaError",
     "Rejected",
     "SinkError",

@@ -209,8 +209,8 @@ def check_json(schema: pa.Schema) -> None:
     name = unknown_column(pa.schema([field for field in schema if not is_of_message(field.name)]))
     if name is not None:
         raise UnfitRowError(
-            f"column {name} is {schema.field(name).type}, which format json does not read: leave the schema out, read "
-            'the columns data, and say from_json(cast("data" as string), ...) in a transform'
+            f"column {name} is {schema.field(name).type}, which format json does not read: leave it out of the schema, "
+            'or read the column data without a schema, and say from_json(cast("data" as string), ...) in a transform'
         )
 
 

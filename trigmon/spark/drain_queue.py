@@ -5,18 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trigmon.spark.file_table import refuse_batch, takes_task_files, write_batch, write_task_files
-from trigmon.spark.files.staging import sweep
-from trigmon.spark.frame_source import Source
-from trigmon.spark.poison_search.blame import unreadable
+from trigmon.spark.file_sink import FileSink, TaskWriter
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
 from trigmon.spark.sinks.sink import Sink
-from trigmon.spark.task_files import ParquetForm, parquet_form, task_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +49,10 @@ def drain(
 
     Into ``table`` it is exactly once: a batch is written once wherever the job is killed
     (:mod:`trigmon.spark.file_table`), in a directory of its own; ``merge_schema`` adds new columns to the table.
-    So it is with ``to``, a sink of :mod:`trigmon.spark.sinks`: Delta, Iceberg, ... With ``each`` it is exactly
-    once if the sink takes a ``batch.id`` once; ``each`` must have written all of the batch when it returns, and nothing
-    when it raises. ``stream`` returns the writer of a streaming frame, as
+    So it is with ``to``, a sink of :mod:`trigmon.spark.sinks`, as Delta and Iceberg, or a
+    :class:`~trigmon.spark.file_sink.FileSink` for other files and for directories of values. With ``each`` it is
+    exactly once if the sink takes a ``batch.id`` once; ``each`` must have written all of the batch when it returns, and
+    nothing when it raises. ``stream`` returns the writer of a streaming frame, as
     ``lambda rows: rows.writeStream.format("delta")``. It needs a ``checkpoint`` of this query alone, and is exactly
     once if Spark's sink is, as files, Delta and queues are.
     ``transform`` turns the messages into the frame to write. ``progress`` is called after each batch, in place of the
@@ -72,13 +68,10 @@ def drain(
         raise TypeError("drain takes either each, a function, or table, a directory, to, a sink, or stream, a function")
     _check(each, table, stream, checkpoint, merge_schema, of.get("refuse"))
     if table is not None:
-        sweep(table)
-        of["refuse"] = partial(refuse_batch, table)
-        each = partial(_into, table, merge_schema)
+        to = FileSink(table, merge_schema=merge_schema)
     if to is not None:
         to.check()
         of["sink"] = to
-        each = partial(_to, to)
     began = time.monotonic()
     opened: AbstractContextManager[Batches] = batches(
         spark, **{"shows_progress": progress is None, "in_plan": True, **of}
@@ -88,14 +81,14 @@ def drain(
             with _all_progress(spark):
                 _by_stream(waiting, stream, transform, str(checkpoint))
         else:
-            by_tasks = None
-            if table is not None and transform is None:
-                by_tasks = _ByTasks(waiting.source, table, merge_schema=merge_schema)
+            by_tasks = TaskWriter(waiting.source, to) if isinstance(to, FileSink) and transform is None else None
             for batch in waiting:
                 with batch:
                     if by_tasks is None or not by_tasks.write(batch):
                         frame = transform(batch.frame) if transform else batch.frame
-                        if each is not None:
+                        if to is not None:
+                            to.write(frame, batch.name)
+                        elif each is not None:
                             each(frame, batch)
                 if batch.settled and progress:
                     progress(batch)
@@ -110,43 +103,6 @@ def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bo
         raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
     if merge_schema and table is None:
         raise TypeError("merge_schema goes with table: a sink has its own")
-
-
-class _ByTasks:
-    """Has the tasks that read a batch write it, until that fails for what may be no fault of a message."""
-
-    def __init__(self, source: Source, table: str | Path, *, merge_schema: bool) -> None:
-        self._source = source
-        self._table = table
-        self._merges = merge_schema
-        self._has_failed = False
-
-    @cached_property
-    def _form(self) -> ParquetForm | None:
-        """How files are written. A small batch does not wait for the session's settings."""
-        return parquet_form(self._source.spark)
-
-    def write(self, batch: Batch) -> bool:
-        """Returns False where Spark has to write it."""
-        if self._has_failed or not batch.is_for_tasks or self._form is None:
-            return False
-        files = task_files(self._source, batch.number, self._form)
-        if files is None or not takes_task_files(files.schema, self._table, merge_schema=self._merges):
-            return False
-        try:
-            write_task_files(self._source.spark, files, self._table, batch.id, merge_schema=self._merges)
-        except Exception as error:
-            self._has_failed = unreadable(error, self._source.secret) is None
-            raise
-        return True
-
-
-def _into(table: str | Path, merge_schema: bool, frame: DataFrame, batch: Batch) -> None:
-    write_batch(frame, table, batch.id, merge_schema=merge_schema)
-
-
-def _to(sink: Sink, frame: DataFrame, batch: Batch) -> None:
-    sink.write(frame, batch.name)
 
 
 @contextmanager

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from trigmon.spark.task_files import TaskFiles
 
-__all__ = ["BatchRefusedError", "batch_of", "refuse_batch", "staging_of", "write_batch"]
+__all__ = ["PARQUET", "BatchRefusedError", "batch_of", "refuse_batch", "staging_of", "write_batch"]
 _REFUSED = "_refused"
 """The name of the mark. Spark ignores files whose name begins with an underscore."""
-_PARQUET = "parquet"
+PARQUET = "parquet"
 
 
 def batch_of(table: str | Path, name: str) -> Path:
@@ -69,7 +69,7 @@ def write_batch(
     name: str,
     *,
     partition_by: Sequence[str] = (),
-    form: str = _PARQUET,
+    form: str = PARQUET,
     options: Mapping[str, str] | None = None,
     merge_schema: bool = False,
 ) -> bool:
@@ -102,7 +102,7 @@ def takes_task_files(schema: StructType, table: str | Path, *, merge_schema: boo
     They cannot where the table has directories of values, or column names of other case, and where it refuses them.
     """
     with suppress(SinkError):
-        fit = _fit(schema, Path(table), (), _PARQUET, merges=merge_schema)
+        fit = _fit(schema, Path(table), (), PARQUET, merges=merge_schema)
         return fit is not None and not fit.renamed and not fit.kept.partition_by
     return False
 
@@ -119,7 +119,7 @@ def write_task_files(
         work.mkdir()
         for file in files.write(spark, work):
             file.rename(staged / file.name)
-        refit = partial(_fit, files.schema, Path(table), (), _PARQUET, merges=merge_schema)
+        refit = partial(_fit, files.schema, Path(table), (), PARQUET, merges=merge_schema)
         return _commit(staged, table, name, refit)
 
 
@@ -147,7 +147,7 @@ def _has(table: str | Path, name: str) -> bool:
 
 def _fit(schema: StructType, table: Path, by: Sequence[str], form: str, *, merges: bool) -> kept_schema.Fit | None:
     """Returns how a batch fits the table's schema, None for a format without one. Raises SinkError."""
-    if form.lower() != _PARQUET:
+    if form.lower() != PARQUET:
         if (table / kept_schema.FILE).exists():
             raise SinkError(f"{table} is a table of Parquet files: write {form} to another table")
         return None

@@ -29,7 +29,7 @@ def schema_of_queue(spark: SparkSession, queue: str, n: int = 1000, *, qmgr: str
     """
     if n < 1:
         raise ValueError(f"a schema is inferred from 1 message or more, not from {n}")
-    source = Source(spark, concrete(qmgr or default_address()), queue, {"maxRows": n, "columns": "data"}, None)
+    source = Source(spark, concrete(qmgr or default_address()), queue, {"maxRows": n, "columns": "data"})
     texts = source.reader(spark.read).load().selectExpr("cast(data AS string) AS data")
     schema = spark.read.option("mode", "DROPMALFORMED").json(texts).schema
     if schema.fields:

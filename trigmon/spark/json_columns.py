@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.json
@@ -14,12 +15,24 @@ import pyarrow.json
 
 def unknown_column(schema: pa.Schema) -> str | None:
     """Returns the first column of a type that Arrow's reader has no objects for, as a map; None where there is none."""
-    for field in schema:
+    return next((str(field.name) for field in schema if not _is_known(field)), None)
+
+
+def _is_known(field: pa.Field) -> bool:
+    if _has_variant(field.type):
+        return False
+    with suppress(pa.ArrowInvalid):  # the object lacks a field that must be there
         try:
             _read(b"{}", pa.schema([field]))
         except pa.ArrowNotImplementedError:
-            return str(field.name)
-    return None
+            return False
+    return True
+
+
+def _has_variant(kind: pa.DataType) -> bool:
+    """Returns whether a type has Spark's VARIANT within, which Arrow has as a struct with a mark."""
+    fields = [kind.field(at) for at in range(kind.num_fields)]
+    return any(b"variant" in (field.metadata or {}) or _has_variant(field.type) for field in fields)
 
 
 def unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int = 0) -> dict[int, str]:

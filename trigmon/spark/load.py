@@ -17,16 +17,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trigmon.mq.errors import MQError
 from trigmon.spark import arrow_rows
 from trigmon.spark.drain_queue import Drained, drain
-from trigmon.spark.file_table import refuse_batch, write_batch
-from trigmon.spark.files.staging import sweep
+from trigmon.spark.file_sink import FileSink
 from trigmon.spark.jdbc_table import ORDINAL, Database
-from trigmon.spark.load_options import DELTA, ICEBERG, KAFKA, OBJECTS, LoadError, Plan, check_columns, parsed
+from trigmon.spark.load_options import DELTA, FILES, ICEBERG, JDBC, KAFKA, LoadError, Plan, check_columns, parsed
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.iceberg_table import IcebergSink
 from trigmon.spark.sinks.jdbc_connection import DatabaseError
@@ -64,9 +62,12 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
     """Moves the messages of the queue. Raises LoadError, DatabaseError, SinkError before anything is taken, MQError."""
     schema = plan.schema and _checked_schema(plan)
     options = {"format": "json", "mode": plan.mode} if schema else {"columns": ",".join(_columns(plan))}
-    of = partial(
-        drain,
+    sink = _sink(spark, plan)
+    return drain(
         spark,
+        _checked_database(spark, plan).write if sink is None else None,
+        to=sink,
+        transform=(lambda frame: _rows(frame, plan)) if plan.is_transformed else None,
         queue=plan.queue,
         qmgr=plan.qmgr,
         max_rows=plan.batch,
@@ -76,20 +77,6 @@ def load(spark: SparkSession, plan: Plan, progress: Callable[[Batch], Any] | Non
         options=options,
         schema=schema,
     )
-    if plan.is_plain_table:
-        return of(table=plan.path, merge_schema=plan.merge_schema)
-    write: Callable[[DataFrame, Batch], Any] | None = None
-    refuse: Callable[[str], bool] | None = None
-    sink = _sink(spark, plan)
-    if plan.has_ordinal:
-        database = Database(spark, plan.url, plan.table, plan.options)
-        database.check()
-        write = database.write
-    elif sink is None:
-        sweep(plan.path)
-        refuse = partial(refuse_batch, plan.path)
-        write = partial(_write_files, plan)
-    return of(write, to=sink, transform=lambda frame: _rows(frame, plan), refuse=refuse)
 
 
 def _columns(plan: Plan) -> list[str]:
@@ -100,26 +87,27 @@ def _columns(plan: Plan) -> list[str]:
 
 
 def _sink(spark: SparkSession, plan: Plan) -> Sink | None:
-    """Returns the sink of a table that other engines share, None for files and rows that a database only adds."""
-    if plan.upsert_key:
-        return PostgresSink(spark, plan.url, plan.table, upsert_key=plan.upsert_key, options=plan.options)
-    if plan.to == DELTA:
-        of: type[DeltaSink] | type[ObjectSink] = DeltaSink
-    elif plan.to == OBJECTS:
-        of = ObjectSink
-    elif plan.to == KAFKA:
-        return KafkaSink(plan.topic, options=plan.options)
-    elif plan.to == ICEBERG:
-        by, merges = plan.partition_by, plan.merge_schema
-        return IcebergSink(plan.table, catalog=plan.catalog, partition_by=by, merge_schema=merges, options=plan.options)
-    else:
+    """Returns where the rows go, None for a database that only adds them."""
+    if plan.has_ordinal:
         return None
-    return of(str(plan.path), partition_by=plan.partition_by, merge_schema=plan.merge_schema, options=plan.options)
+    if plan.to == JDBC:
+        return PostgresSink(spark, plan.url, plan.table, upsert_key=plan.upsert_key, options=plan.options)
+    if plan.to == KAFKA:
+        return KafkaSink(plan.topic, options=plan.options)
+    more: dict[str, Any] = {"partition_by": plan.partition_by, "merge_schema": plan.merge_schema}
+    more["options"] = plan.options
+    if plan.to == ICEBERG:
+        return IcebergSink(plan.table, catalog=plan.catalog, **more)
+    if plan.to in FILES:
+        return FileSink(plan.path, form=plan.to, **more)
+    return (DeltaSink if plan.to == DELTA else ObjectSink)(str(plan.path), **more)
 
 
-def _write_files(plan: Plan, rows: DataFrame, batch: Batch) -> bool:
-    where, by, merges, more = plan.path, plan.partition_by, plan.merge_schema, plan.options
-    return write_batch(rows, where, batch.id, partition_by=by, form=plan.to, options=more, merge_schema=merges)
+def _checked_database(spark: SparkSession, plan: Plan) -> Database:
+    """Returns the table that rows are only added to. Raises DatabaseError where it cannot take them once."""
+    database = Database(spark, plan.url, plan.table, plan.options)
+    database.check()
+    return database
 
 
 def _rows(frame: DataFrame, plan: Plan) -> DataFrame:
@@ -158,15 +146,20 @@ def _messages(frame: DataFrame, plan: Plan) -> DataFrame:
 def _checked_schema(plan: Plan) -> str:
     """Returns the schema of format json, with the ordinal for a database. Raises LoadError."""
     from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
     try:
-        names = StructType.fromDDL(str(plan.schema)).fieldNames()
+        columns = StructType.fromDDL(str(plan.schema))
+        names = columns.fieldNames()
         own = [name for name in names if name.startswith(arrow_rows.JSON_PREFIX)]
         arrow_rows.ddl([name.removeprefix(arrow_rows.JSON_PREFIX) for name in own])
-    except (PySparkException, arrow_rows.UnfitRowError) as error:
+        arrow_rows.check_json(to_arrow_schema(columns, timezone="UTC"))
+    except PySparkException as error:
         why = str(error).strip().splitlines()[0]
         raise LoadError(f'--schema: {why}. It is written as "id bigint, name string"') from None
+    except arrow_rows.UnfitRowError as error:
+        raise LoadError(f"--schema: {error}") from None
     check_columns(plan, names)
     return f"{plan.schema}, {ORDINAL} bigint" if plan.has_ordinal and ORDINAL not in names else str(plan.schema)
 

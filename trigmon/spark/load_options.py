@@ -64,9 +64,9 @@ class Plan(NamedTuple):
     wait_interval_ms: int
 
     @property
-    def is_plain_table(self) -> bool:
-        """Whether rows are written to Parquet files as they were read, so that the tasks that read them can."""
-        return self.to == PARQUET and self.form != "text" and not self.partition_by and not self.options
+    def is_transformed(self) -> bool:
+        """Whether the rows that are written are not those that were read."""
+        return self.form == "text" or self.to == KAFKA or (self.has_ordinal and self.form != "json")
 
     @property
     def has_ordinal(self) -> bool:

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from trigmon.client.reservation import Reservation
-from trigmon.spark import options
 from trigmon.spark.frame_source import Source
 from trigmon.spark.reader import ROWS_A_PARTITION, Stretch, read_stretch
-from trigmon.spark.source import DefaultSource
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,13 +37,11 @@ def frame(source: Source, reservation: int, count: int) -> DataFrame | None:
     wrong, when the rows are asked for, as with a large batch.
     """
     with suppress(Exception):
-        named = options.read(source.given(reservation=reservation))
+        named = source.named
         if named.partitions or named.min_partitions or named.task_address:
             return None
-        schema = source.columns(named)
-        arrow = DefaultSource.arrow(named, schema)
-        read = read_stretch(named, Stretch(reservation, [(0, count)]), arrow)
-        return in_plan(source.spark, pa.Table.from_batches(read, arrow), schema)
+        read = read_stretch(named, Stretch(reservation, [(0, count)]), source.arrow)
+        return in_plan(source.spark, pa.Table.from_batches(read, source.arrow), source.columns)
     return None
 
 

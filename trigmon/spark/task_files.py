@@ -21,7 +21,6 @@ from trigmon.spark.frame_source import Source
 from trigmon.spark.reader import Stretch, planned, read_stretch
 from trigmon.spark.sinks.data_files import nullable
 from trigmon.spark.sinks.sink import SinkError
-from trigmon.spark.source import DefaultSource
 
 if TYPE_CHECKING:
     import pyarrow
@@ -85,12 +84,11 @@ def task_files(source: Source, reservation: int, form: ParquetForm) -> TaskFiles
     from pyspark.errors import PySparkException
 
     with suppress(SinkError, options.OptionError, UnfitRowError, MQError, PySparkException):
-        read = options.read(source.given(reservation=reservation))
-        schema = source.columns(read)
-        check_types(schema)
+        check_types(source.columns)
         # Of pyarrow's INT96 are all times, of Spark's those with a zone.
-        if not form.int96 or "timestamp_ntz" not in schema.simpleString():
-            return TaskFiles(read, nullable(schema), DefaultSource.arrow(read, schema), form)
+        if not form.int96 or "timestamp_ntz" not in source.columns.simpleString():
+            read = source.named._replace(reservation=reservation)
+            return TaskFiles(read, nullable(source.columns), source.arrow, form)
     return None
 
 

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
 from tests.postgres import Server
-from tests.spark.conftest import depth, postgres_jar, spark_environment
+from tests.spark.conftest import depth, postgres_jar, spark_environment, writers
 from tests.waiting import until
 from trigmon.spark.files.staging import staging_of
 from trigmon.spark.sinks.object_table import object_files
@@ -140,8 +140,7 @@ class TaskFiles(Files):
     where, a_batch = "task files", 1200
 
     def numbers(self):
-        files = list(self._table.rglob("*.parquet"))
-        assert "parquet-cpp-arrow" in {pyarrow.parquet.read_metadata(file).created_by.split(" ")[0] for file in files}
+        assert "parquet-cpp-arrow" in writers(self._table)
         return super().numbers()
 
 
