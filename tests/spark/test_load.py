@@ -195,8 +195,9 @@ class TestFiles:
         [
             (["--schema", "id biginteger"], r"(?i)--schema: .*biginteger.* It is written as"),
             (["--schema", "id int, mq_color int"], "--schema: messages have no column 'color'"),
-            (["--schema", "id int, of map<string,int>"], "--schema: column of is .*: leave it out of the schema, or"),
-            (["--schema", "id int, of variant"], "--schema: column of is .* does not read"),
+            (["--schema", "id int, of map<string,int>"], "--schema: column of .*: leave it out of the schema, or read"),
+            (["--schema", "id int, mq_priority string"], "--schema: column mq_priority is int, not string"),
+            (["--schema", "id int not null", "--mode", "permissive"], "--schema: column id is NOT NULL, and mode"),
             (["--schema", "id int", "--partition-by", "day"], "--partition-by: there is no column day; there are id"),
         ],
     )

@@ -6,9 +6,9 @@
 - ``drain`` is one call for the usual job, ``batches`` a context manager for a job with its own loop over the batches;
 - ``schema_of_queue`` infers the schema of JSON messages;
 - ``format("trigmon")`` reads, writes and streams (:mod:`trigmon.spark.source`);
-- ``FileSink``: files of any format, also partitioned, for ``drain(to=...)``; ``write_batch`` and ``refuse_batch`` are
-  its two functions, for jobs that write themselves (:mod:`trigmon.spark.file_table`); a table of a database is another
-  such sink (:mod:`trigmon.spark.jdbc_table`);
+- ``FileSink``: files of any format, also partitioned, for ``drain(to=...)`` (:mod:`trigmon.spark.file_sink`);
+  ``write_batch`` and ``refuse_batch`` do so for jobs that write themselves (:mod:`trigmon.spark.file_table`), and
+  :mod:`trigmon.spark.jdbc_table` is a table of a database for them;
 - ``read_table``, ``snapshot_of``: such a table for readers, whom no compaction disturbs;
 - ``SinkError``: what a job raises for a fault of its sink, which no message has caused;
 - :mod:`trigmon.spark.sinks`: Delta and Iceberg tables, Parquet on object stores, PostgreSQL, topics of Kafka;

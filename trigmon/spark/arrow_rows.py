@@ -204,14 +204,18 @@ def from_json(
     )
 
 
-def check_json(schema: pa.Schema) -> None:
-    """Raises UnfitRowError for a column of a json schema whose type JSON is not read as."""
-    name = unknown_column(pa.schema([field for field in schema if not is_of_message(field.name)]))
+def check_json(schema: pa.Schema, malformed: Malformed = FAILFAST) -> None:
+    """Raises UnfitRowError for a column of a json schema whose type JSON is not read as, or that cannot be null."""
+    body = pa.schema([field for field in schema if not is_of_message(field.name)])
+    name = unknown_column(body)
     if name is not None:
         raise UnfitRowError(
-            f"column {name} is {schema.field(name).type}, which format json does not read: leave it out of the schema, "
-            'or read the column data without a schema, and say from_json(cast("data" as string), ...) in a transform'
+            f"column {name} has a type that format json does not read: leave it out of the schema, or read the column "
+            "data in format raw, and parse it by Spark's from_json"
         )
+    required = [field.name for field in body if not field.nullable]
+    if required and malformed.mode == "PERMISSIVE":
+        raise UnfitRowError(f"column {required[0]} is NOT NULL, and mode PERMISSIVE makes a row of nulls of bad data")
 
 
 def is_of_message(name: str) -> bool:

@@ -81,7 +81,7 @@ def drain(
             with _all_progress(spark):
                 _by_stream(waiting, stream, transform, str(checkpoint))
         else:
-            by_tasks = TaskWriter(waiting.source, to) if isinstance(to, FileSink) and transform is None else None
+            by_tasks = TaskWriter(waiting.source, to) if type(to) is FileSink and transform is None else None
             for batch in waiting:
                 with batch:
                     if by_tasks is None or not by_tasks.write(batch):
@@ -102,7 +102,7 @@ def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bo
     if refuse is not None and each is None:
         raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
     if merge_schema and table is None:
-        raise TypeError("merge_schema goes with table: a sink has its own")
+        raise TypeError("merge_schema goes with table; a sink is made with it, as FileSink(..., merge_schema=True)")
 
 
 @contextmanager

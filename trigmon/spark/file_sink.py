@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trigmon.spark.file_table import PARQUET, refuse_batch, takes_task_files, write_batch, write_task_files
+from trigmon.spark.file_table import (
+    PARQUET,
+    check_form,
+    refuse_batch,
+    takes_task_files,
+    write_batch,
+    write_task_files,
+)
 from trigmon.spark.files.staging import sweep
 from trigmon.spark.poison_search.blame import unreadable
-from trigmon.spark.sinks.sink import BatchName
+from trigmon.spark.sinks.sink import BatchName, SinkError, column_names
 from trigmon.spark.task_files import ParquetForm, parquet_form, task_files
 
 if TYPE_CHECKING:
@@ -20,32 +28,44 @@ if TYPE_CHECKING:
     from trigmon.spark.queue_batches import Batch
 
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
 class FileSink:
     """A directory of files (:mod:`trigmon.spark.file_table`), in Parquet or another ``form`` that Spark knows.
 
     ``partition_by``: below each batch is a directory for each value of these columns. ``options`` are those of Spark's
-    writer. ``merge_schema``: new columns are added to the table. A column of another type is always refused.
+    writer. Parquet alone has a schema that is kept: ``merge_schema`` adds new columns to it, and a column of another
+    type is always refused.
     """
 
     def __init__(
         self,
         table: str | Path,
         *,
-        partition_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         form: str = PARQUET,
         options: Mapping[str, str] | None = None,
         merge_schema: bool = False,
     ) -> None:
         self.table = table
         self.merges = merge_schema
-        self.is_plain = form == PARQUET and not partition_by and not options
-        """Whether tasks can write its files without Spark's writer."""
-        self._partition_by = partition_by
-        self._form = form
+        self._partition_by = column_names(partition_by)
+        self._form = form.lower()
         self._options = options
+        if merge_schema and self._form != PARQUET:
+            raise ValueError(f"merge_schema is for Parquet: of {form} no schema is kept")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether tasks can write its files without Spark's writer."""
+        return self._form == PARQUET and not self._partition_by and not self._options
 
     def check(self) -> None:
-        """Removes what attempts that were killed have left in staging."""
+        """Raises SinkError for what is no table of such files. Removes what killed attempts have left in staging."""
+        if _URL.match(str(self.table)):
+            raise SinkError(f"{self.table} is a URL, and files are written to a directory: see DeltaSink, ObjectSink")
+        check_form(self.table, self._form)
         sweep(self.table)
 
     def write(self, frame: DataFrame, batch: BatchName) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from trigmon.spark.task_files import TaskFiles
 
-__all__ = ["PARQUET", "BatchRefusedError", "batch_of", "refuse_batch", "staging_of", "write_batch"]
+__all__ = ["PARQUET", "BatchRefusedError", "batch_of", "check_form", "refuse_batch", "staging_of", "write_batch"]
 _REFUSED = "_refused"
 """The name of the mark. Spark ignores files whose name begins with an underscore."""
 PARQUET = "parquet"
@@ -88,12 +88,18 @@ def write_batch(
         if fit is not None:
             frame = frame.withColumnsRenamed(fit.renamed) if fit.renamed else frame
             partition_by = fit.kept.partition_by
-            kept_schema.check_partitions(frame.schema.fieldNames(), partition_by, table)
+        kept_schema.check_partitions(frame.schema.fieldNames(), partition_by, table)
         where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
         frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
         # Fitted once more: another drain may have added a column meanwhile.
         refit = partial(_fit, frame.schema, Path(table), partition_by, form, merges=merge_schema)
         return _commit(staged, table, name, refit)
+
+
+def check_form(table: str | Path, form: str) -> None:
+    """Raises SinkError for a table of Parquet files that is to have others, too."""
+    if form.lower() != PARQUET and Path(table, kept_schema.FILE).exists():
+        raise SinkError(f"{table} is a table of Parquet files: write {form} to another table")
 
 
 def takes_task_files(schema: StructType, table: str | Path, *, merge_schema: bool = False) -> bool:
@@ -147,9 +153,8 @@ def _has(table: str | Path, name: str) -> bool:
 
 def _fit(schema: StructType, table: Path, by: Sequence[str], form: str, *, merges: bool) -> kept_schema.Fit | None:
     """Returns how a batch fits the table's schema, None for a format without one. Raises SinkError."""
+    check_form(table, form)
     if form.lower() != PARQUET:
-        if (table / kept_schema.FILE).exists():
-            raise SinkError(f"{table} is a table of Parquet files: write {form} to another table")
         return None
     return kept_schema.fit(schema, by, kept_schema.kept(table), table, merges=merges)
 

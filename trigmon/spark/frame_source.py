@@ -56,7 +56,7 @@ class Source:
         from pyspark.errors import PySparkException
 
         with suppress(PySparkException):  # which Spark words itself, when the rows are asked for
-            self.arrow  # noqa: B018
+            _ = self.arrow
         return self
 
     def _given(self, **more: Any) -> dict[str, str]:

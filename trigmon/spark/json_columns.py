@@ -12,14 +12,17 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.json
 
+_MARKS = {b"variant", b"geometry", b"geography"}
+"""In the metadata of a struct's field they say that Spark has a type of that name, and not a struct."""
+
 
 def unknown_column(schema: pa.Schema) -> str | None:
-    """Returns the first column of a type that Arrow's reader has no objects for, as a map; None where there is none."""
+    """Returns the first column of a type that no JSON is read as, such as a map; None where there is none."""
     return next((str(field.name) for field in schema if not _is_known(field)), None)
 
 
 def _is_known(field: pa.Field) -> bool:
-    if _has_variant(field.type):
+    if _has_no_text(field.type):
         return False
     with suppress(pa.ArrowInvalid):  # the object lacks a field that must be there
         try:
@@ -29,10 +32,12 @@ def _is_known(field: pa.Field) -> bool:
     return True
 
 
-def _has_variant(kind: pa.DataType) -> bool:
-    """Returns whether a type has Spark's VARIANT within, which Arrow has as a struct with a mark."""
+def _has_no_text(kind: pa.DataType) -> bool:
+    """Returns whether Arrow makes no value of a type, or of one within, from a text: a time, a marked struct."""
     fields = [kind.field(at) for at in range(kind.num_fields)]
-    return any(b"variant" in (field.metadata or {}) or _has_variant(field.type) for field in fields)
+    if any(_MARKS & (field.metadata or {}).keys() for field in fields):
+        return True
+    return pa.types.is_time(kind) or any(_has_no_text(field.type) for field in fields)
 
 
 def unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int = 0) -> dict[int, str]:

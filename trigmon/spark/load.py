@@ -25,6 +25,7 @@ from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_sink import FileSink
 from trigmon.spark.jdbc_table import ORDINAL, Database
 from trigmon.spark.load_options import DELTA, FILES, ICEBERG, JDBC, KAFKA, LoadError, Plan, check_columns, parsed
+from trigmon.spark.options import Options
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.iceberg_table import IcebergSink
 from trigmon.spark.sinks.jdbc_connection import DatabaseError
@@ -32,6 +33,7 @@ from trigmon.spark.sinks.kafka_topic import KafkaSink
 from trigmon.spark.sinks.object_table import ObjectSink
 from trigmon.spark.sinks.postgres_table import PostgresSink
 from trigmon.spark.sinks.sink import Sink, SinkError
+from trigmon.spark.source import DefaultSource
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -146,17 +148,17 @@ def _messages(frame: DataFrame, plan: Plan) -> DataFrame:
 def _checked_schema(plan: Plan) -> str:
     """Returns the schema of format json, with the ordinal for a database. Raises LoadError."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
+    read = Options(plan.queue, "", "", is_json=True, malformed=arrow_rows.Malformed(plan.mode.upper()))
     try:
         columns = StructType.fromDDL(str(plan.schema))
         names = columns.fieldNames()
         own = [name for name in names if name.startswith(arrow_rows.JSON_PREFIX)]
         arrow_rows.ddl([name.removeprefix(arrow_rows.JSON_PREFIX) for name in own])
-        arrow_rows.check_json(to_arrow_schema(columns, timezone="UTC"))
+        DefaultSource.arrow(read, columns)
     except PySparkException as error:
-        why = str(error).strip().splitlines()[0]
+        why = str(error).strip().splitlines()[0].rstrip(".")
         raise LoadError(f'--schema: {why}. It is written as "id bigint, name string"') from None
     except arrow_rows.UnfitRowError as error:
         raise LoadError(f"--schema: {error}") from None

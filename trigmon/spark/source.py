@@ -102,7 +102,7 @@ class DefaultSource(DataSource):
         """Returns the schema that Spark expects. Raises UnfitRowError for a column that messages do not have."""
         arrow = to_arrow_schema(schema, timezone="UTC")
         if given.is_json:
-            arrow_rows.check_json(arrow)
+            arrow_rows.check_json(arrow, given.malformed)
         for field in arrow:
             if given.is_json and not arrow_rows.is_of_message(field.name):
                 continue

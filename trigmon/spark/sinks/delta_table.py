@@ -35,7 +35,7 @@ from trigmon.spark.sinks.high_water import (
     written_mark,
 )
 from trigmon.spark.sinks.place import Place, force, place_of
-from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError
+from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError, column_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -75,12 +75,12 @@ class DeltaSink:
         self,
         table: str | Path,
         *,
-        partition_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         merge_schema: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._table = str(table) if "://" in str(table) else str(Path(table).absolute())
-        self._partition_by = list(partition_by)
+        self._partition_by = column_names(partition_by)
         self._merges = merge_schema
         self._options = dict(options or {})
         self._place: Place = place_of(table, self._options)

@@ -29,7 +29,7 @@ from trigmon.spark.sinks.high_water import (
     refused_mark,
     written_mark,
 )
-from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError
+from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError, column_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,14 +52,14 @@ class IcebergSink:
         table: str,
         *,
         catalog: str = "default",
-        partition_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         merge_schema: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._table = table
         self._catalog_name = catalog
         self._options = dict(options or {})
-        self._partition_by = list(partition_by)
+        self._partition_by = column_names(partition_by)
         self._merges = merge_schema
         self._catalog: Catalog | None = None
         self._owed: list[BatchName] = []

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from trigmon.spark.sinks.data_files import NULL, DataFile, arrow_schema, check_partitions, nullable, write_files
 from trigmon.spark.sinks.place import Place, place_of
-from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError
+from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError, column_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,13 +44,13 @@ class ObjectSink:
         self,
         table: str,
         *,
-        partition_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
         merge_schema: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._table = table
         self._place = place_of(table, options)
-        self._partition_by = list(partition_by)
+        self._partition_by = column_names(partition_by)
         self._merges = merge_schema
 
     def check(self) -> None:

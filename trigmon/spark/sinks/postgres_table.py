@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from trigmon.spark.sinks.high_water import Known, check_not_refused, key_of, known, refused_mark, written_mark
 from trigmon.spark.sinks.jdbc_connection import Connector, ask, database_errors, do
-from trigmon.spark.sinks.sink import BatchName, SinkError
+from trigmon.spark.sinks.sink import BatchName, SinkError, column_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,7 +52,7 @@ class PostgresSink:
         url: str,
         table: str,
         *,
-        upsert_key: Sequence[str] = (),
+        upsert_key: str | Sequence[str] = (),
         options: Mapping[str, str] | None = None,
     ) -> None:
         if not url.startswith(URL):
@@ -61,7 +61,7 @@ class PostgresSink:
             raise SinkError(f"{table!r} is no name of a table")
         self._spark = spark
         self._table = table
-        self._key = tuple(upsert_key)
+        self._key = tuple(column_names(upsert_key))
         self._owed: list[BatchName] = []
         # A text goes into a column of any type that PostgreSQL reads from a text: jsonb, uuid, inet, ...
         self._database = Connector(spark, url, table, {"stringtype": "unspecified", **(options or {})})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trigmon.rules.model.reservation import Ordinals
@@ -31,6 +32,11 @@ class BatchName(NamedTuple):
     number: int
     id: str
     part: Ordinals | None = None
+
+
+def column_names(given: str | Sequence[str]) -> list[str]:
+    """Returns the names of columns; a text is one name."""
+    return [given] if isinstance(given, str) else list(given)
 
 
 class Sink(Protocol):
