@@ -78,6 +78,12 @@ def q_name(qm):
     return name
 
 
+@pytest.fixture
+def here(shared_daemon, q_name, spark):
+    """Returns what says to drain which queue."""
+    return {"queue": q_name, "qmgr": shared_daemon.address}
+
+
 def depth(qm, name):
     return qm.call(Display(object_type="QLOCAL", name=name)).rows[0]["current_q_depth"]
 

@@ -26,12 +26,6 @@ pytestmark = [
 
 
 @pytest.fixture
-def here(shared_daemon, q_name, spark):
-    """What says to drain which queue, and how."""
-    return {"queue": q_name, "qmgr": shared_daemon.address}
-
-
-@pytest.fixture
 def aside(qm, q_name):
     """The backout queue of the test's queue."""
     name = f"{q_name}.ASIDE"

@@ -12,12 +12,6 @@ pytestmark = pytest.mark.spark
 BATCH = BatchName("QM/Q/JOB", 7, "b7")
 
 
-@pytest.fixture
-def here(shared_daemon, q_name, spark):
-    """What says to drain which queue."""
-    return {"queue": q_name, "qmgr": shared_daemon.address}
-
-
 def as_text(rows):
     return rows.selectExpr("cast(data as string) as data", "priority")
 

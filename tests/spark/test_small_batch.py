@@ -25,12 +25,6 @@ FORMS = {
 }
 
 
-@pytest.fixture
-def here(shared_daemon, q_name, spark):
-    """What says to drain which queue."""
-    return {"queue": q_name, "qmgr": shared_daemon.address}
-
-
 def is_in_plan(frame):
     """Whether the rows are in the plan; else the data source reads them."""
     text = frame._jdf.queryExecution().executedPlan().toString()

@@ -22,11 +22,6 @@ SCHEMA = (
 )
 
 
-@pytest.fixture
-def here(shared_daemon, q_name, spark):
-    return {"queue": q_name, "qmgr": shared_daemon.address}
-
-
 def as_it_is(frame):
     """Has Spark write the rows."""
     return frame

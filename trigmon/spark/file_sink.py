@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from trigmon.spark.file_table import (
 )
 from trigmon.spark.files.staging import sweep
 from trigmon.spark.poison_search.blame import unreadable
+from trigmon.spark.sinks.place import is_url
 from trigmon.spark.sinks.sink import BatchName, SinkError, column_names
 from trigmon.spark.task_files import ParquetForm, parquet_form, task_files
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     from trigmon.spark.frame_source import Source
     from trigmon.spark.queue_batches import Batch
-
-
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class FileSink:
@@ -63,7 +60,7 @@ class FileSink:
 
     def check(self) -> None:
         """Raises SinkError for what is no table of such files. Removes what killed attempts have left in staging."""
-        if _URL.match(str(self.table)):
+        if is_url(self.table):
             raise SinkError(f"{self.table} is a URL, and files are written to a directory: see DeltaSink, ObjectSink")
         check_form(self.table, self._form)
         sweep(self.table)

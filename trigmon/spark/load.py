@@ -96,8 +96,11 @@ def _sink(spark: SparkSession, plan: Plan) -> Sink | None:
         return PostgresSink(spark, plan.url, plan.table, upsert_key=plan.upsert_key, options=plan.options)
     if plan.to == KAFKA:
         return KafkaSink(plan.topic, options=plan.options)
-    more: dict[str, Any] = {"partition_by": plan.partition_by, "merge_schema": plan.merge_schema}
-    more["options"] = plan.options
+    more: dict[str, Any] = {
+        "partition_by": plan.partition_by,
+        "merge_schema": plan.merge_schema,
+        "options": plan.options,
+    }
     if plan.to == ICEBERG:
         return IcebergSink(plan.table, catalog=plan.catalog, **more)
     if plan.to in FILES:

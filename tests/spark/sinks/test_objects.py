@@ -18,7 +18,7 @@ from tests.spark.sinks.plays import TablePlays, name
 from tests.waiting import until
 from trigmon.spark.sinks.delta_table import DeltaSink
 from trigmon.spark.sinks.object_table import ObjectSink, object_files, read_objects
-from trigmon.spark.sinks.place import place_of
+from trigmon.spark.sinks.place import is_url, place_of
 from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 pytestmark = [pytest.mark.spark]
@@ -92,6 +92,20 @@ class TestDirectory(TablePlays):
     @pytest.fixture
     def files(self, tmp_path):
         return lambda: sorted(tmp_path.rglob("*.parquet"))
+
+
+def test_a_directory_whose_name_has_a_colon_is_a_path_and_no_url(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert [is_url(table) for table in ("s3://b/x", Path("s3://b/x"), "file:///x", "day:1", "a/b:/c", "/x")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert place_of("day:1").put_new("it", b"1")
+    assert (tmp_path / "day:1" / "it").read_bytes() == b"1"
 
 
 def test_of_many_conditional_writes_one_writes(store, table):

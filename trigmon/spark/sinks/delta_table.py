@@ -34,7 +34,7 @@ from trigmon.spark.sinks.high_water import (
     refused_mark,
     written_mark,
 )
-from trigmon.spark.sinks.place import Place, force, place_of
+from trigmon.spark.sinks.place import Place, force, is_url, place_of
 from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError, column_names
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ class DeltaSink:
         merge_schema: bool = False,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self._table = str(table) if "://" in str(table) else str(Path(table).absolute())
+        self._table = str(table) if is_url(table) else str(Path(table).absolute())
         self._partition_by = column_names(partition_by)
         self._merges = merge_schema
         self._options = dict(options or {})
         self._place: Place = place_of(table, self._options)
-        self._log = None if "://" in self._table else Path(self._table, "_delta_log")
+        self._log = None if is_url(self._table) else Path(self._table, "_delta_log")
         self._forced = -1
         self._owed: list[BatchName] = []
 

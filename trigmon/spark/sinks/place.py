@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from trigmon.spark.sinks.sink import SinkError
 
-_LOCAL = ("", "file")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # a Path makes one slash of two
 
 
 class Place(Protocol):
@@ -38,13 +39,18 @@ class Place(Protocol):
         """Deletes a file that may be gone already."""
 
 
+def is_url(table: str | Path) -> bool:
+    """Returns whether a table is named by a URL, and not by a path."""
+    return _URL.match(str(table)) is not None
+
+
 def place_of(url: str | Path, options: Mapping[str, str] | None = None) -> Place:
     """Returns the place of a path or URL. Raises SinkError where the extra is missing or an option is unknown."""
     text = str(url)
-    scheme = urlsplit(text).scheme
-    if scheme in _LOCAL:
-        return Directory(unquote(urlsplit(text).path) if scheme else text)
-    return _Objects(text, dict(options or {}))
+    if not is_url(text):
+        return Directory(text)
+    parts = urlsplit(text)
+    return Directory(unquote(parts.path)) if parts.scheme == "file" else _Objects(text, dict(options or {}))
 
 
 class Directory:
