@@ -14,15 +14,15 @@ from statistics import median
 import pyarrow as pa
 
 from tests.benchmarks.heads import BATCH
-from tests.benchmarks.loads import cpu_seconds
+from tests.benchmarks.loads import cpu_seconds, cpu_seconds_at_rest
 from tests.daemons import Daemon, define
 from trigmon.client.reservation import Reservation
+from trigmon.malloc import keep_freed_memory
 from trigmon.spark import options
 from trigmon.spark.arrow_rows import COLUMNS
 from trigmon.spark.reader import Stretch, read_stretch
 
 Q, BODY = "RESERVED", b"x" * 1024
-IDLE_S = 1.0
 READS = {"data alone": ("data",), "data, id and time": ("data", "msg_id", "put_time"), "every column": tuple(COLUMNS)}
 STAGES = ("reserve", *(f"read {what}" for what in READS), "settle")
 
@@ -66,15 +66,13 @@ class Reserving:
         there, here = cpu_seconds(pid), time.process_time()
         work()
         here = time.process_time() - here
-        now, seen = cpu_seconds(pid), -1.0
-        while now != seen:  # the rows of what was settled go in slices afterwards
-            time.sleep(IDLE_S)
-            now, seen = cpu_seconds(pid), now
+        now = cpu_seconds_at_rest(pid)  # the rows of what was settled go in slices afterwards
         self.spent[stage].append(((now - there) * 1e6 / self._count, here * 1e6 / self._count))
 
 
 def measured(directory: Path, rounds: int, count: int) -> None:
     """Prints what a row costs at each stage, the median of the rounds."""
+    keep_freed_memory()  # as a task that reads does
     it = Reserving(directory / "reserving", count)
     try:
         for _ in range(rounds):

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, paths
+from trigmon.malloc import keep_freed_memory
 from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
@@ -54,6 +55,7 @@ def run(settings: Settings, *, with_monitor: bool = True, accept_loss: bool = Fa
     what became of the last calls is known only after the next start.
     """
     log.configure(settings.log.level, settings.log.format)
+    keep_freed_memory()
     try:
         with asyncio.Runner(loop_factory=EventLoop) as runner:
             return runner.run(Daemon(settings, with_monitor=with_monitor, accept_loss=accept_loss).serve())

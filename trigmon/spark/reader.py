@@ -24,6 +24,7 @@ from trigmon.client.browse import Range, browse, plan
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import read_rows, reserve
+from trigmon.malloc import keep_freed_memory
 from trigmon.mq.calls import Display, ReadReserved, Reserve, Settle
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.packed_messages import unpacked
@@ -82,6 +83,7 @@ class QueueReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, in their order."""
+        keep_freed_memory()
         if isinstance(partition, Stretch):
             return read_stretch(self.options, partition, self.schema)
         assert isinstance(partition, Part)
@@ -186,6 +188,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Returns the partition's messages, read by a connection of the task's own."""
         assert isinstance(partition, Stretch)
+        keep_freed_memory()
         return read_stretch(self.options, partition, self.schema)
 
     def commit(self, end: Offset) -> None:

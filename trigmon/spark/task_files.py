@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from trigmon.malloc import keep_freed_memory
 from trigmon.mq.errors import MQError
 from trigmon.spark import options
 from trigmon.spark.arrow_rows import UnfitRowError
@@ -102,6 +103,7 @@ class _Task:
         """Yields the names of the written files."""
         import pyarrow as pa
 
+        keep_freed_memory()
         for batch in numbers:
             names = [self._file(number) for number in batch.column(0).to_pylist()]
             yield pa.RecordBatch.from_arrays([pa.array(names, pa.string())], names=["file"])

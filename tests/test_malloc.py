@@ -1,0 +1,58 @@
+"""Freed memory is kept for the next buffers: no page of it comes anew from the system."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.daemons import define
+
+PAGES = 2000
+"""Of 4 KiB: those of eight megabytes."""
+FRAMES = """
+import resource
+from trigmon.malloc import keep_freed_memory
+{keep}
+def frame():
+    bodies = [bytes(2 << 20) for _ in range(4)]
+    b"".join(bodies)
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+frame()
+before = faults()
+for _ in range(10):
+    frame()
+print(faults() - before)
+"""
+
+
+def faults_of_frames(keep):
+    """Returns the page faults of ten frames of 16 MiB behind the first, each in a dozen blocks."""
+    argv = [sys.executable, "-c", FRAMES.format(keep=keep)]
+    return int(subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the GNU C library's mallopt")
+def test_frames_behind_the_first_cost_no_page_faults():
+    assert faults_of_frames("pass") > 10 * PAGES
+    assert faults_of_frames("assert keep_freed_memory()") < 2 * PAGES
+
+
+def faults_of(pid):
+    """Returns the page faults of a process that needed no disk (proc(5), minflt)."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+
+def test_a_reservation_that_is_read_again_costs_the_queue_manager_few_page_faults(shared_daemon, qm):
+    define(qm, "Q", def_persistence="persistent", max_q_depth=10_000)
+    for _ in range(8):
+        qm.put_many("Q", [bytes(1024)] * 1000)
+    with qm.open("Q", "input_shared") as queue:
+        reservation = queue.reserve("reader", max_messages=8000)
+        for _ in range(3):
+            before = faults_of(shared_daemon.process.pid)
+            assert sum(len(message.data) for _, message in reservation.read()) == 8000 * 1024
+        assert faults_of(shared_daemon.process.pid) - before < PAGES // 4
