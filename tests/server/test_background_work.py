@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from types import SimpleNamespace
 
 from trigmon.qmgr.timed_work import Job
-from trigmon.server.background_work import BackgroundWork
+from trigmon.server.background_work import LONGEST_YIELD_S, BackgroundWork
 from trigmon.server.deadline_timer import DeadlineTimer
 from trigmon.server.executor import OnTheLoop
 
@@ -18,6 +19,7 @@ class Upkeep:
 
     def __init__(self, slices):
         self.slices = slices
+        self.commands = SimpleNamespace(are_waiting=False)
 
     @property
     def is_scanning(self):
@@ -28,7 +30,7 @@ class Upkeep:
         return ["slice"]
 
 
-def played(story, slices=0):
+def played(story, slices=0, are_calls_ready=lambda: False):
     """The results of a story on a loop of its own, which is given the background work."""
 
     async def on_a_loop():
@@ -39,7 +41,7 @@ def played(story, slices=0):
             work.plan_scan()
 
         manager = SimpleNamespace(housekeeping=Upkeep(slices), next_deadline_ms=lambda: 7)
-        work = BackgroundWork(manager, OnTheLoop(), performed)
+        work = BackgroundWork(manager, OnTheLoop(), performed, are_calls_ready)
         await story(work)
         await asyncio.sleep(0.01)
         return results
@@ -59,6 +61,48 @@ def test_a_scan_goes_on_to_its_end_and_the_loop_goes_on_between_two_slices():
 
     assert [(done.answers, done.deadline_ms) for done in played(story, slices=3)] == [(["slice"], 7)] * 3
     assert seen == [3, 2, 1]
+
+
+def test_a_slice_lets_calls_go_first_until_the_last_slice_is_long_enough_ago():
+    moments = []
+
+    async def story(work):
+        loop = asyncio.get_running_loop()
+        work.plan_scan()
+        while work._manager.housekeeping.is_scanning:
+            left = work._manager.housekeeping.slices
+            await asyncio.sleep(0)
+            if work._manager.housekeeping.slices < left:
+                moments.append(loop.time())
+
+    assert len(played(story, slices=4, are_calls_ready=lambda: True)) == 4
+    assert all(later - earlier >= LONGEST_YIELD_S for earlier, later in pairwise(moments))
+
+
+def test_a_slice_that_waited_begins_when_no_call_is_ready():
+    asked = []
+
+    def are_calls_ready():
+        asked.append(len(asked))
+        return len(asked) == 2  # at the second slice
+
+    async def story(work):
+        loop = asyncio.get_running_loop()
+        work.plan_scan()
+        loop.call_soon(setattr, work, "_slice_due_s", loop.time() + 60)  # behind the first slice
+
+    assert len(played(story, slices=2, are_calls_ready=are_calls_ready)) == 2
+    assert asked == [0, 1, 2]
+
+
+def test_commands_that_wait_let_no_call_go_first():
+    async def story(work):
+        work._manager.housekeeping.commands.are_waiting = True
+        work._slice_due_s = asyncio.get_running_loop().time() + 60
+        work.plan_scan()
+        await asyncio.sleep(0)
+
+    assert len(played(story, slices=1, are_calls_ready=lambda: True)) == 1
 
 
 def test_work_that_still_waits_is_not_planned_twice():

@@ -15,6 +15,11 @@ from trigmon.qmgr.timed_work import Job
 from trigmon.server.executor import Work, Worker
 
 T = TypeVar("T")
+Give = Callable[[Callable[[], Work | None]], None]
+YIELD_S = 0.001
+"""How long a slice of a scan yields to calls before it looks again."""
+LONGEST_YIELD_S = 0.01
+"""A slice lasts a millisecond or two: with calls that never end, a scan has a tenth of the queue manager's time."""
 
 
 class Performed(NamedTuple):
@@ -28,16 +33,25 @@ class Performed(NamedTuple):
 class BackgroundWork:
     """Plans background work, the same piece not twice at a time, until :meth:`end`.
 
-    ``performed`` is called on the loop with the result of each job and each slice of a scan.
+    ``performed`` is called on the loop with the result of each job and each slice of a scan. ``are_calls_ready``
+    returns whether calls of clients wait for a turn.
     """
 
-    def __init__(self, manager: QueueManager, worker: Worker, performed: Callable[[Performed], None]) -> None:
+    def __init__(
+        self,
+        manager: QueueManager,
+        worker: Worker,
+        performed: Callable[[Performed], None],
+        are_calls_ready: Callable[[], bool],
+    ) -> None:
         self._manager = manager
         self._worker = worker
         self._performed = performed
+        self._are_calls_ready = are_calls_ready
         self._loop = asyncio.get_running_loop()
         self._planned: set[object] = set()
         self._calls_before: dict[str, int] = {}
+        self._slice_due_s = 0.0
         self._is_over = False
 
     def plan_job(self, job: Job, calls: int) -> None:
@@ -48,19 +62,35 @@ class BackgroundWork:
             self._plan_upkeep(job.name, lambda: job.work(self._manager.housekeeping))
 
     def plan_scan(self) -> None:
-        """Plans the next slice of a scan for expired messages, if there is one."""
+        """Plans the next slice of a scan, if there is one: of expired messages, settled ones, commands."""
         if self._manager.housekeeping.is_scanning:
-            self._plan_upkeep("scan", self._manager.housekeeping.scan)
+            self._plan_upkeep("scan", self._manager.housekeeping.scan, self._give_slice)
 
-    def _plan_upkeep(self, name: str, work: Callable[[], list[Answer]]) -> None:
+    def _give_slice(self, begin: Callable[[], Work | None]) -> None:
+        """Gives a slice to the executor, behind the calls that are ready, but not more than 10 ms behind the last one.
+
+        A command is a call, too.
+        """
+        now = self._loop.time()
+        yields = self._are_calls_ready() and not self._manager.housekeeping.commands.are_waiting
+        if yields and now < self._slice_due_s:
+            self._loop.call_later(YIELD_S, self._give_slice, begin)
+            return
+        self._slice_due_s = now + LONGEST_YIELD_S
+        self._worker.give(begin)
+
+    def _plan_upkeep(self, name: str, work: Callable[[], list[Answer]], give: Give | None = None) -> None:
         def perform() -> Performed:
             answers, manager = work(), self._manager
             return Performed(answers, manager.next_deadline_ms(), manager.housekeeping.max_msg_length)
 
-        self.plan(name, perform, self._performed)
+        self.plan(name, perform, self._performed, give)
 
-    def plan(self, name: object, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Plans work, and ``then`` with its result on the loop, unless work of this name still waits."""
+    def plan(self, name: object, work: Callable[[], T], then: Callable[[T], None], give: Give | None = None) -> None:
+        """Plans work, and ``then`` with its result on the loop, unless work of this name still waits.
+
+        ``give`` hands it to the executor, by default at once.
+        """
 
         def begin() -> Work | None:
             return None if self._is_over else (work, done)
@@ -72,7 +102,7 @@ class BackgroundWork:
         if not self._is_over and name not in self._planned:
             self._planned.add(name)
             # Not at once: between two slices of a scan the loop reads what clients have sent.
-            self._loop.call_soon(self._worker.give, begin)
+            self._loop.call_soon(give or self._worker.give, begin)
 
     def end(self) -> None:
         """Ends all of it: what is planned and has not begun is left out."""
