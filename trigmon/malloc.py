@@ -12,11 +12,20 @@ from __future__ import annotations
 import ctypes
 
 KEPT_BYTES = 32 << 20
-"""What the process keeps for its next buffers. No block of this size is in the heap: it is the library's own limit."""
+"""What is kept at the end of the heap. Blocks from this size on are no part of it: it is the library's own limit."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_freed_memory() -> bool:
-    """Makes the calling process keep freed memory (mallopt(3)). Returns False where the C library has no such call."""
+    """Makes the calling process keep freed memory (mallopt(3)). Returns False where the C library has no such call.
+
+    What is freed below a block that is in use stays, however much it is, until :func:`give_back_freed_memory`.
+    """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return bool(mallopt and mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES) and mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES))
+
+
+def give_back_freed_memory() -> None:
+    """Gives all freed memory back to the system, but for what is kept at the end of the heap (malloc_trim(3))."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(ctypes.c_size_t(KEPT_BYTES))

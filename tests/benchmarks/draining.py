@@ -21,15 +21,18 @@ import pyarrow.parquet
 
 import trigmon
 from tests.benchmarks.heads import BATCH
-from tests.benchmarks.loads import cpu_seconds
+from tests.benchmarks.loads import cpu_seconds, cpu_seconds_at_rest
 from tests.daemons import Daemon, define
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.mq.calls import Clear
 from trigmon.mq.replies import Counted
 from trigmon.spark import drain
+from trigmon.spark.drain_queue import Drained
 from trigmon.spark.options import MAX_ROWS
 
 Q, BODY, A_FILE = "DRAINED", b"x" * 1024, 10_000
+FEW = 2_000
+"""More than those that need no Python workers."""
 JSON_Q, JSON, BAD = "DRAINED.JSON", 5_000, (7, 2_500, 4_999)
 """Messages of JSON, and which of them are none; they go to :data:`ASIDE_Q`."""
 ASIDE_Q = "DRAINED.ASIDE"
@@ -50,30 +53,39 @@ class Draining:
         self._number += 1
         return self._home / f"table{self._number}"
 
-    def fill(self) -> None:
+    def fill(self, count: int | None = None, *, rests: bool = True) -> None:
+        """Puts the messages, and waits until the queue manager has ended its own work with them."""
+        left = self._count if count is None else count
         with self._daemon.connect() as qm, qm.open(Q, "output") as queue:
-            for first in range(0, self._count, BATCH):
-                queue.put_many([BODY] * min(BATCH, self._count - first), syncpoint=True)
+            for first in range(0, left, BATCH):
+                queue.put_many([BODY] * min(BATCH, left - first), syncpoint=True)
                 qm.commit()
+        if rests:
+            cpu_seconds_at_rest(self._daemon.process.pid)
 
-    def drained(self, batches: int = 1) -> tuple[float, float]:
+    def drained(self, batches: int = 1, *, rests: bool = True) -> tuple[float, float]:
         """Messages a second by ``trigmon.spark.drain``, from its first call to its last, and the daemon's us a row.
 
-        ``batches`` 0: as many as it makes by itself.
+        ``batches`` 0: as many as it makes by itself. ``rests``: not straight behind the puts.
         """
-        self.fill()
+        self.fill(min(self._count, FEW), rests=False)
+        self._drain(MAX_ROWS)  # else Spark may have to start its Python workers, which end after a minute at rest
+        self.fill(rests=rests)
         before = cpu_seconds(self._daemon.process.pid)
-        done = drain(
+        done = self._drain(self._count // batches if batches else MAX_ROWS)
+        assert done.rows == self._count
+        spent = cpu_seconds_at_rest(self._daemon.process.pid) - before
+        return done.rows / done.seconds, spent * 1e6 / self._count
+
+    def _drain(self, max_rows: int) -> Drained:
+        return drain(
             self._spark,
             table=self.table(),
             queue=Q,
             qmgr=self._daemon.address,
-            max_rows=self._count // batches if batches else MAX_ROWS,
+            max_rows=max_rows,
             options={"columns": "msg_id,put_time,data"},
         )
-        assert done.rows == self._count
-        spent = cpu_seconds(self._daemon.process.pid) - before
-        return done.rows / done.seconds, spent * 1e6 / self._count
 
     def browsed(self) -> tuple[float, float]:
         """Messages a second by a batch read of the whole queue, which stay there, into Spark's sink of nothing."""
@@ -149,6 +161,7 @@ def ways(it: Draining) -> dict[str, Callable[[], tuple[float, float]]]:
         "trigmon.spark.drain": it.drained,
         "in batches by default": partial(it.drained, 0),
         "in four batches": partial(it.drained, 4),
+        "straight behind the puts": partial(it.drained, 0, rests=False),
         "read, and left there": it.browsed,
         "3 bad of 5,000 of JSON": it.with_bad,
         "made-up rows": it.made_up,

@@ -10,6 +10,7 @@ from typing import Any
 
 _FORK = multiprocessing.get_context("fork")
 CLOCK_TICK_S = 0.01
+REST_S = 1.0
 
 Client = Callable[[int, Callable[[], None]], None]
 """Given its number and what to call once it is connected; returns when its work is done."""
@@ -38,3 +39,12 @@ def cpu_seconds(pid: int) -> float:
     """What a process has spent so far, in user and kernel."""
     fields: list[Any] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * CLOCK_TICK_S
+
+
+def cpu_seconds_at_rest(pid: int) -> float:
+    """Returns what a process has spent when it has had nothing to do for a second."""
+    now, seen = cpu_seconds(pid), -1.0
+    while now != seen:
+        time.sleep(REST_S)
+        now, seen = cpu_seconds(pid), now
+    return now

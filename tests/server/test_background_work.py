@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
+from itertools import count, pairwise
 from types import SimpleNamespace
 
 from trigmon.qmgr.timed_work import Job
@@ -30,7 +30,7 @@ class Upkeep:
         return ["slice"]
 
 
-def played(story, slices=0, are_calls_ready=lambda: False):
+def played(story, slices=0, calls=lambda: 0):
     """The results of a story on a loop of its own, which is given the background work."""
 
     async def on_a_loop():
@@ -41,7 +41,7 @@ def played(story, slices=0, are_calls_ready=lambda: False):
             work.plan_scan()
 
         manager = SimpleNamespace(housekeeping=Upkeep(slices), next_deadline_ms=lambda: 7)
-        work = BackgroundWork(manager, OnTheLoop(), performed, are_calls_ready)
+        work = BackgroundWork(manager, OnTheLoop(), performed, calls)
         await story(work)
         await asyncio.sleep(0.01)
         return results
@@ -63,46 +63,52 @@ def test_a_scan_goes_on_to_its_end_and_the_loop_goes_on_between_two_slices():
     assert seen == [3, 2, 1]
 
 
-def test_a_slice_lets_calls_go_first_until_the_last_slice_is_long_enough_ago():
+class MadeUpTime:
+    """A loop on which time passes only while somebody waits."""
+
+    def __init__(self):
+        self._loop = asyncio.get_running_loop()
+        self.call_soon = self._loop.call_soon
+        self.now = 100.0
+
+    def time(self):
+        return self.now
+
+    def call_later(self, seconds, callback, *values):
+        self.now += seconds
+        self.call_soon(callback, *values)
+
+
+def moments_of_slices(calls, *, slices=4, are_commands_waiting=False):
+    """Returns when the slices behind the first were done, in milliseconds behind the one before."""
     moments = []
 
     async def story(work):
-        loop = asyncio.get_running_loop()
+        work._loop = MadeUpTime()
+        housekeeping, scan = work._manager.housekeeping, work._manager.housekeeping.scan
+        housekeeping.commands.are_waiting = are_commands_waiting
+        housekeeping.scan = lambda: moments.append(work._loop.now) or scan()
         work.plan_scan()
-        while work._manager.housekeeping.is_scanning:
-            left = work._manager.housekeeping.slices
-            await asyncio.sleep(0)
-            if work._manager.housekeeping.slices < left:
-                moments.append(loop.time())
 
-    assert len(played(story, slices=4, are_calls_ready=lambda: True)) == 4
-    assert all(later - earlier >= LONGEST_YIELD_S for earlier, later in pairwise(moments))
+    assert len(played(story, slices, calls)) == slices
+    return [round((later - earlier) * 1000) for earlier, later in pairwise(moments)]
 
 
-def test_a_slice_that_waited_begins_when_no_call_is_ready():
-    asked = []
-
-    def are_calls_ready():
-        asked.append(len(asked))
-        return len(asked) == 2  # at the second slice
-
-    async def story(work):
-        loop = asyncio.get_running_loop()
-        work.plan_scan()
-        loop.call_soon(setattr, work, "_slice_due_s", loop.time() + 60)  # behind the first slice
-
-    assert len(played(story, slices=2, are_calls_ready=are_calls_ready)) == 2
-    assert asked == [0, 1, 2]
+def test_a_slice_waits_while_calls_are_performed_but_not_long():
+    assert moments_of_slices(count(1).__next__) == [LONGEST_YIELD_S * 1000] * 3
 
 
-def test_commands_that_wait_let_no_call_go_first():
-    async def story(work):
-        work._manager.housekeeping.commands.are_waiting = True
-        work._slice_due_s = asyncio.get_running_loop().time() + 60
-        work.plan_scan()
-        await asyncio.sleep(0)
+def test_a_slice_waits_for_nobody_when_no_call_was_performed():
+    assert moments_of_slices(lambda: 7) == [0, 0, 0]
 
-    assert len(played(story, slices=1, are_calls_ready=lambda: True)) == 1
+
+def test_a_slice_that_waited_begins_when_no_further_call_was_performed():
+    calls = iter([1, 2, 3, 3, *[3] * 9])
+    assert moments_of_slices(lambda: next(calls)) == [2, 0, 0]
+
+
+def test_a_slice_of_commands_waits_for_no_call():
+    assert moments_of_slices(count(1).__next__, are_commands_waiting=True) == [0, 0, 0]
 
 
 def test_work_that_still_waits_is_not_planned_twice():

@@ -19,7 +19,7 @@ Give = Callable[[Callable[[], Work | None]], None]
 YIELD_S = 0.001
 """How long a slice of a scan yields to calls before it looks again."""
 LONGEST_YIELD_S = 0.01
-"""A slice lasts a millisecond or two: with calls that never end, a scan has a tenth of the queue manager's time."""
+"""Most slices last a millisecond or two: with calls that never end, a scan has a tenth of the queue manager's time."""
 
 
 class Performed(NamedTuple):
@@ -33,8 +33,8 @@ class Performed(NamedTuple):
 class BackgroundWork:
     """Plans background work, the same piece not twice at a time, until :meth:`end`.
 
-    ``performed`` is called on the loop with the result of each job and each slice of a scan. ``are_calls_ready``
-    returns whether calls of clients wait for a turn.
+    ``performed`` is called on the loop with the result of each job and each slice of a scan. ``calls`` returns
+    how many calls have been performed since the start.
     """
 
     def __init__(
@@ -42,15 +42,16 @@ class BackgroundWork:
         manager: QueueManager,
         worker: Worker,
         performed: Callable[[Performed], None],
-        are_calls_ready: Callable[[], bool],
+        calls: Callable[[], int],
     ) -> None:
         self._manager = manager
         self._worker = worker
         self._performed = performed
-        self._are_calls_ready = are_calls_ready
+        self._calls = calls
         self._loop = asyncio.get_running_loop()
         self._planned: set[object] = set()
         self._calls_before: dict[str, int] = {}
+        self._calls_seen = 0
         self._slice_due_s = 0.0
         self._is_over = False
 
@@ -64,20 +65,25 @@ class BackgroundWork:
     def plan_scan(self) -> None:
         """Plans the next slice of a scan, if there is one: of expired messages, settled ones, commands."""
         if self._manager.housekeeping.is_scanning:
-            self._plan_upkeep("scan", self._manager.housekeeping.scan, self._give_slice)
+            self._plan_upkeep("scan", self._slice, self._give_slice)
+
+    def _slice(self) -> list[Answer]:
+        answers = self._manager.housekeeping.scan()
+        self._slice_due_s = self._loop.time() + LONGEST_YIELD_S
+        return answers
 
     def _give_slice(self, begin: Callable[[], Work | None]) -> None:
-        """Gives a slice to the executor, behind the calls that are ready, but not more than 10 ms behind the last one.
+        """Gives a slice to the executor when no call comes for a moment, or the last slice is long enough ago.
 
-        A command is a call, too.
+        Commands that wait are calls, too: their slice waits for no others.
         """
-        now = self._loop.time()
-        yields = self._are_calls_ready() and not self._manager.housekeeping.commands.are_waiting
-        if yields and now < self._slice_due_s:
+        calls, seen = self._calls(), self._calls_seen
+        self._calls_seen = calls
+        yields = calls != seen and not self._manager.housekeeping.commands.are_waiting
+        if yields and self._loop.time() < self._slice_due_s:
             self._loop.call_later(YIELD_S, self._give_slice, begin)
-            return
-        self._slice_due_s = now + LONGEST_YIELD_S
-        self._worker.give(begin)
+        else:
+            self._worker.give(begin)
 
     def _plan_upkeep(self, name: str, work: Callable[[], list[Answer]], give: Give | None = None) -> None:
         def perform() -> Performed:

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, paths
-from trigmon.malloc import keep_freed_memory
+from trigmon.malloc import give_back_freed_memory, keep_freed_memory
 from trigmon.notify import ServiceManager, inherited_sockets
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
@@ -43,6 +43,7 @@ STATUS_S = 5.0
 CLOCKS_S = 10.0
 TLS_S = 2.0
 DISK_S = 1.0
+MEMORY_S = 60.0
 FAR_OFF_MS = 1000
 """A wall clock that is so far from the queue manager's own time is worth a line in the log."""
 
@@ -280,6 +281,7 @@ class Daemon:
         if self._arrivals.tls is not None:
             chores.append(Chore("look at the files of TLS", TLS_S, self._look_at_tls))
         chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._setup.look_at_the_disk)))
+        chores.append(Chore("give back memory", MEMORY_S, give_back_freed_memory))
         if self._setup.remote is not None:
             beat = partial(turns.keep, self._setup.remote.beat)
             chores.append(Chore("say that it lives", self._setup.remote.beat_s, beat))

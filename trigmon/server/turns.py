@@ -131,7 +131,7 @@ class Turns:
         self._is_due = False
         self._is_over = False
         self._timer = DeadlineTimer(clock, self.look)
-        self._background = BackgroundWork(manager, self._worker, self._finish, self._ready.__bool__)
+        self._background = BackgroundWork(manager, self._worker, self._finish, lambda: self.performed)
 
     # -- what connections tell ----------------------------------------------------------------------------
 
