@@ -43,7 +43,6 @@ STATUS_S = 5.0
 CLOCKS_S = 10.0
 TLS_S = 2.0
 DISK_S = 1.0
-MEMORY_S = 60.0
 FAR_OFF_MS = 1000
 """A wall clock that is so far from the queue manager's own time is worth a line in the log."""
 
@@ -281,10 +280,9 @@ class Daemon:
         if self._arrivals.tls is not None:
             chores.append(Chore("look at the files of TLS", TLS_S, self._look_at_tls))
         chores.append(Chore("look at the disk", DISK_S, partial(turns.keep, self._setup.look_at_the_disk)))
-        chores.append(Chore("give back memory", MEMORY_S, give_back_freed_memory))
-        if self._setup.remote is not None:
-            beat = partial(turns.keep, self._setup.remote.beat)
-            chores.append(Chore("say that it lives", self._setup.remote.beat_s, beat))
+        chores.append(Chore("give back memory", 60.0, give_back_freed_memory))
+        if (remote := self._setup.remote) is not None:
+            chores.append(Chore("say that it lives", remote.beat_s, partial(turns.keep, remote.beat)))
         chores += [Chore(job.name, job.period_ms / 1000, partial(turns.work, job)) for job in JOBS]
         if self._service.listens:
             chores.append(Chore("tell the service manager", STATUS_S, self._say_status))
