@@ -21,6 +21,11 @@ def is_there(pid: int) -> bool:
     return bool(run_directory.start_ticks(pid))
 
 
+def stat_of(pid: int) -> list[str]:
+    """Returns the fields of /proc/PID/stat from the state on, which proc(5) numbers from 3."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
 def parent_of(pid: int) -> int:
     """Returns the process id of a process's parent."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return int(stat_of(pid)[1])

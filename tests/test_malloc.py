@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+from resource import getpagesize
 
 from tests.daemons import define
+from tests.processes import stat_of
 
-PAGES = 2000
-"""Of 4 KiB: those of eight megabytes."""
+PAGES = 8_000_000 // getpagesize()
+"""Those of eight megabytes."""
 FRAMES = """
 import resource
 from trigmon.malloc import keep_freed_memory
@@ -60,8 +61,8 @@ def test_memory_below_a_block_that_is_in_use_is_given_back():
 
 
 def faults_of(pid):
-    """Returns the page faults of a process that needed no disk (proc(5), minflt)."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+    """The page faults of a process that needed no disk."""
+    return int(stat_of(pid)[7])
 
 
 def test_a_reservation_that_is_read_again_costs_the_queue_manager_few_page_faults(shared_daemon, qm):

@@ -19,6 +19,7 @@ import trigmon
 from tests.attacks.table import MEMBER, MONITOR, STRANGER, TCP
 from tests.attacks.users import Actor, User, free_numbers, packages
 from tests.daemons import Daemon, define
+from tests.processes import parent_of
 from tests.waiting import until
 from trigmon.mq.calls import Alter, Display, Pauses, RetryDeadLetters, Runs
 
@@ -341,7 +342,7 @@ class Stage:
         """The processes that are attacked, by name."""
         assert self.daemon.process is not None and self.monitor is not None
         job = self.runs["SLEEPER"]["pid"]
-        keeper = int(Path(f"/proc/{job}/stat").read_text().rpartition(")")[2].split()[1])
+        keeper = parent_of(job)
         found = {"daemon": self.daemon.process.pid, "monitor": self.monitor.pid, "keeper": keeper}
         return found | {"program": job, "RUNAS program": self.runs["AS"]["pid"]}
 

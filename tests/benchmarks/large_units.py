@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.daemons import Daemon, define
+from tests.processes import stat_of
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.mq.calls import Alter
@@ -82,7 +83,7 @@ def pair(queue: Queue) -> float:
 
 
 def cpu_ticks(pid: int) -> int:
-    return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    return sum(map(int, stat_of(pid)[11:13]))
 
 
 def measured(directory: Path, count: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+
+from tests.processes import stat_of
 
 _FORK = multiprocessing.get_context("fork")
 CLOCK_TICK_S = 0.01
@@ -37,8 +37,7 @@ def seconds(clients: int, client: Client) -> float:
 
 def cpu_seconds(pid: int) -> float:
     """What a process has spent so far, in user and kernel."""
-    fields: list[Any] = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * CLOCK_TICK_S
+    return sum(map(int, stat_of(pid)[11:13])) * CLOCK_TICK_S
 
 
 def cpu_seconds_at_rest(pid: int) -> float:

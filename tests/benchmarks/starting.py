@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.benchmarks.loads import CLOCK_TICK_S
 from tests.daemons import Daemon, define
+from tests.processes import stat_of
 from trigmon.mq.calls import Statistics
 from trigmon.mq.replies import Values
 
@@ -127,5 +128,4 @@ def _children(pid: int) -> list[int]:
 
 def _times_s(pid: int) -> list[float]:
     """User and kernel time of a process, then those of its children that have ended, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return [int(field) * CLOCK_TICK_S for field in fields[11:15]]
+    return [int(field) * CLOCK_TICK_S for field in stat_of(pid)[11:15]]

@@ -14,6 +14,7 @@ import pytest
 from tests.launch import test_keeper
 from tests.launch.keeper_machine import NAME, KeeperMachine, is_gone
 from tests.launch.test_keeper import deaf  # noqa: F401 - deaf is a fixture
+from tests.processes import stat_of
 from tests.waiting import until
 from trigmon.keeper import protocol, run_directory, systemd_bus, systemd_unit
 
@@ -49,8 +50,7 @@ def units():
 
 def busy_s(pid):
     """The processor time that a process has taken."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, stat_of(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 class TestAsEveryProgram:

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.launch.keeper_machine import NAME, WAIT_S, KeeperMachine, is_gone
+from tests.processes import stat_of
 from tests.waiting import until
 from trigmon.keeper import protocol, run_directory
 from trigmon.launch.keeper_client import Keepers
@@ -140,7 +140,7 @@ class TestEnding:
     def test_a_stopped_program_is_ended_too(self, machine):
         machine.shell("r", "kill -STOP $$")
         pid = machine.wait_for("started", "r")["pid"]
-        until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+        until(lambda: stat_of(pid)[0] == "T")
         machine.keeper.stop("r", protocol.STOPPED, WAIT_S)
         assert machine.wait_for("ended", "r")["status"] == -signal.SIGTERM
 

@@ -156,7 +156,7 @@ def test_the_secrets_of_a_run_whose_keeper_died_go_when_it_is_found_ended(stage)
     stage.watch(grants=Grants(secrets_directory=stage.directory), stop_runs=False)
     stage.qm.put(queue, b"go")
     (record,) = stage.wait_for(state="started", process_name=f"{queue}.P")
-    keeper = int(Path(f"/proc/{record['pid']}/stat").read_text().rpartition(")")[2].split()[1])
+    keeper = parent_of(record["pid"])
     parent = parent_of(keeper)
     os.kill(keeper, 19)  # else it would be the next one's parent
     os.kill(parent, 9)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.launch.spark.masters import Master
+from tests.processes import parent_of
 from tests.waiting import until
 from trigmon.mq.calls import CancelRun
 
@@ -43,10 +43,6 @@ def record(stage):
 def ended(stage):
     states = ("exited", "unknown", "cancelled", "failed")
     return until(lambda: run if (run := record(stage))["state"] in states else None)
-
-
-def keeper_of(pid):
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def started(stage):
@@ -99,7 +95,7 @@ def test_with_keeper_and_supervisor_killed_together_the_driver_is_found_again(st
     stage.watch()
     submitted = driver()
     pid = started(stage)["pid"]
-    os.kill(keeper_of(pid), signal.SIGKILL)
+    os.kill(parent_of(pid), signal.SIGKILL)
     os.kill(pid, signal.SIGKILL)
     until(lambda: record(stage)["pid"] != pid)
     master.end(submitted, "FINISHED")
@@ -111,7 +107,7 @@ def test_how_a_driver_ended_is_known_though_nobody_saw_its_supervisor_end(stage,
     stage.watch()
     submitted = driver()
     pid = started(stage)["pid"]
-    os.kill(keeper_of(pid), signal.SIGKILL)
+    os.kill(parent_of(pid), signal.SIGKILL)
     master.end(submitted, "FAILED")
     run = ended(stage)
     assert (run["state"], run["exit_status"]) == ("exited", 1)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet
 
 from tests.daemons import define
+from tests.processes import parent_of
 from tests.spark.conftest import spark_environment
 from tests.waiting import until
 from trigmon.keeper import run_directory
@@ -259,5 +260,5 @@ def _name(pid: int) -> str:
 
 def _parent(pid: int) -> int:
     with suppress(OSError):
-        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+        return parent_of(pid)
     return 0

@@ -281,7 +281,7 @@ class Turns:
 
     def work(self, job: Job) -> None:
         """Performs one of the queue manager's own jobs, which is due."""
-        self._background.plan_job(job, self.performed)
+        self._background.plan_job(job)
 
     def keep(self, call: Callable[[], T], then: Callable[[T], None] = lambda _: None) -> None:
         """Runs a call of the store and then ``then``; it fails as a turn would."""
