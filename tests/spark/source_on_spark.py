@@ -1,7 +1,7 @@
 """What a user of the data source does, for a classic session and for one of Spark Connect: prints what came of it.
 
 Arguments: the queue manager's address, a queue, an empty directory; with a fourth, the address of a Connect server.
-There is a second queue, QUEUE.TOO.
+There is a second queue, QUEUE.TOO, and a third, QUEUE.FULL, with messages that are to become a table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrameReader, SparkSession
 from pyspark.sql.types import MapType, StringType
 
-from trigmon.spark import schema_of_queue
+from trigmon.spark import drain, schema_of_queue
 
 
 def main(address: str, queue: str, directory: str, remote: str = "") -> None:
@@ -85,6 +85,7 @@ def main(address: str, queue: str, directory: str, remote: str = "") -> None:
     said["objects"] = sorted([row.id, row.mq_headers] for row in back.collect() if row.mq_headers or row.id == 2)
     said["sql"] = of_sql(spark, address, f"{queue}.TOO", error)
     said["modes"] = of_modes(read(format="json", columnNameOfCorruptRecord="bad"), f"{queue}.TOO", error)
+    said["drained"] = drain(spark, table=f"{directory}/drained", queue=f"{queue}.FULL", qmgr=address).rows
     Path(directory, "said.json").write_text(json.dumps(said))
 
 

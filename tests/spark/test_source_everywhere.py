@@ -8,14 +8,17 @@ import subprocess
 import sys
 
 import pytest
+from pyarrow.parquet import read_table
 
 from tests.daemons import define
 from tests.spark import source_on_spark
-from tests.spark.conftest import depth, spark_environment
+from tests.spark.conftest import depth, spark_environment, writers
 from tests.spark.connect_server import ConnectServer
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark]
+FULL = 1500
+"""More messages than may come in Spark's plan."""
 
 
 @pytest.fixture(params=["classic", pytest.param("connect", marks=pytest.mark.slow)])
@@ -36,6 +39,8 @@ def said(qm, q_name, shared_daemon, tmp_path, remote):
     """What a program of its own says: a process has one kind of session."""
     (tmp_path / "out").mkdir()
     define(qm, f"{q_name}.TOO")
+    define(qm, f"{q_name}.FULL")
+    qm.put_many(f"{q_name}.FULL", [b"%d" % n for n in range(FULL)])
     given = [source_on_spark.__file__, shared_daemon.address, q_name, str(tmp_path / "out"), *remote]
     environment = os.environ | spark_environment(tmp_path)
     done = subprocess.run([sys.executable, *given], env=environment, capture_output=True, text=True, timeout=900)
@@ -43,7 +48,7 @@ def said(qm, q_name, shared_daemon, tmp_path, remote):
     return json.loads((tmp_path / "out" / "said.json").read_text())
 
 
-def test_a_reader_a_writer_a_stream_headers_and_a_schema_are_the_same(qm, q_name, said):
+def test_a_reader_a_writer_a_stream_a_drain_headers_and_a_schema_are_the_same(qm, q_name, said, tmp_path):
     every = range(200)
     assert said["read"] == [[str(n), {"usr.color": f"c{n}", "mcd.Msd": "x"}, 3, n // 50] for n in every]
     assert said["whole"] == "MQHRF2"
@@ -81,3 +86,7 @@ def test_a_reader_a_writer_a_stream_headers_and_a_schema_are_the_same(qm, q_name
     for what in ("no queue", "no queue to write"):
         assert "(2085): NO.SUCH.QUEUE: the queue manager has no such queue; DEFINE QLOCAL" in first_line(what)
     assert "nothing answers at /none: no such file or directory; start the queue manager" in first_line("nobody there")
+
+    drained = read_table(tmp_path / "out" / "drained").column("data").to_pylist()
+    assert said["drained"] == FULL and sorted(map(int, drained)) == list(range(FULL))
+    assert writers(tmp_path / "out" / "drained") == {"parquet-cpp-arrow"}  # by the tasks that have read them

@@ -130,6 +130,18 @@ def test_spark_writes_a_table_that_hadoop_s_settings_encrypt(spark):
         settings.unset("parquet.crypto.factory.class")
 
 
+def test_the_value_of_a_setting_hides_no_other_setting(spark):
+    for value, takes in (("a, b", True), ("a=b, c=d", True), ("", True), ("x, parquet.block.size=1", False)):
+        spark.conf.set("trigmon.test.before", value)
+        try:
+            assert (parquet_form(spark) is not None) is takes
+            spark.conf.set("spark.sql.parquet.writer.any", "1")
+            assert parquet_form(spark) is None
+        finally:
+            spark.conf.unset("trigmon.test.before")
+            spark.conf.unset("spark.sql.parquet.writer.any")
+
+
 def test_a_small_batch_does_not_wait_for_the_settings(qm, q_name, here, spark, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(file_sink, "parquet_form", asked.append)
