@@ -29,7 +29,7 @@ from trigmon.mq.enums import CloseOption, GetOption, MsgFlag
 from trigmon.mq.reasons import Reason
 from trigmon.mq.rejection import Rejection, with_rejection, without_rejection
 from trigmon.qmgr.sessions import Identity
-from trigmon.rules.model.stored_messages import SLICE
+from trigmon.rules.model.stored_messages import LARGE_SLICE
 from trigmon.store.base import KEPT_RESERVATIONS
 
 
@@ -71,7 +71,7 @@ class TestSettling:
         assert world.did(Settle(reservation=made.reservation), "job").left == 0
 
     def test_a_large_one_is_settled_at_once_and_its_rows_go_slice_by_slice_over_a_restart(self, world, q):
-        count = 3 * SLICE
+        count = 3 * LARGE_SLICE
         world.did(PutMany(q_name=q, bodies=[b"x"] * count))
         made = reserve(world)
         reply = world.did(Settle(reservation=made.reservation), "job")
@@ -132,7 +132,7 @@ class TestGivingBack:
         assert [answer.reply.data for answer in world.ended_waits] == [b"0"]
 
     def test_a_large_one_goes_back_slice_by_slice_over_a_crash_and_nothing_comes_twice(self, world, q):
-        count = 3 * SLICE
+        count = 3 * LARGE_SLICE
         world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(count)]))
         made = reserve(world)
         world.did(Release(reservation=made.reservation), "job")
@@ -283,7 +283,7 @@ class TestTheQueue:
         assert world.queue_depth(q) == 0
 
     def test_what_was_settled_and_not_swept_goes_with_its_queue(self, world, q):
-        world.did(PutMany(q_name=q, bodies=[b"x"] * 3 * SLICE))
+        world.did(PutMany(q_name=q, bodies=[b"x"] * 3 * LARGE_SLICE))
         made = reserve(world)
         world.did(Settle(reservation=made.reservation), "job")
         lose(world, "job")

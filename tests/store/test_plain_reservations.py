@@ -14,7 +14,7 @@ from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, MessageDescriptor
 from trigmon.mq.enums import GetOption, PutOption, ReportOption
 from trigmon.mq.packed_messages import bodies_of
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.stored_messages import SLICE
+from trigmon.rules.model.stored_messages import LARGE_SLICE
 from trigmon.store.sql.select import Look
 
 SQL = pytest.mark.parametrize("world", ["sqlite", "postgres"], indirect=True)
@@ -76,7 +76,7 @@ def test_a_reply_has_the_same_bytes_in_both_ways_whatever_was_put(world, q, seed
 
 
 @SQL
-@pytest.mark.parametrize("count", [1, 15, 16, 2 * SLICE + 3])
+@pytest.mark.parametrize("count", [1, 15, 16, 2 * LARGE_SLICE + 3])
 def test_plain_messages_are_read_as_they_are_stored_and_removed_unread(world, q, count, as_stored, monkeypatch):
     fill(world, count, correl_id=b"C" * 24, format="MQSTR", priority=4)
     made = reserve(world)
@@ -100,7 +100,7 @@ def test_plain_messages_are_read_as_they_are_stored_and_removed_unread(world, q,
 @SQL
 @pytest.mark.parametrize("what", ["expires", "backed out", "no context", "transmission", "report", "large"])
 def test_a_message_that_is_not_plain_is_read_and_reported_as_before(world, q, what, as_stored, monkeypatch):
-    fill(world, SLICE)  # it is in the second slice
+    fill(world, LARGE_SLICE)  # it is in the second slice
     descriptor, options, data = MessageDescriptor(), 0, b"other"
     if what == "expires":
         descriptor = MessageDescriptor(expiry=9999)

@@ -22,7 +22,7 @@ from trigmon.mq.calls import (
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
 from trigmon.mq.enums import GetOption, ReportOption
 from trigmon.mq.reasons import Reason
-from trigmon.rules.model.stored_messages import SLICE
+from trigmon.rules.model.stored_messages import LARGE_SLICE, SLICE
 
 
 class TestTheBatch:
@@ -65,25 +65,25 @@ class TestTheBatch:
         assert reserve(world, "c", "C", max_bytes=3).count == 1
 
     def test_a_large_one_is_made_slice_by_slice_and_read_only_when_it_is_complete(self, world, q):
-        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(2 * SLICE + 10)]))
+        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(2 * LARGE_SLICE + 10)]))
         handle = world.open(q, IN, as_="job")
         call = Reserve(handle=handle, consumer="JOB")
         first = world.did(call, "job")
-        assert (first.more, first.count) == (True, SLICE)
+        assert (first.more, first.count) == (True, LARGE_SLICE)
         early = world.do(ReadReserved(reservation=first.reservation), "reader")
         assert reason_of(early) is Reason.COMMAND_FAILED
-        assert [world.did(call, "job").count for _ in range(2)] == [2 * SLICE, 2 * SLICE + 10]
+        assert [world.did(call, "job").count for _ in range(2)] == [2 * LARGE_SLICE, 2 * LARGE_SLICE + 10]
         again = world.did(call, "job")
         assert (again.again, again.more, again.offers) == (True, False, 0)
-        assert bodies(world, first) == [str(n) for n in range(2 * SLICE + 10)]
+        assert bodies(world, first) == [str(n) for n in range(2 * LARGE_SLICE + 10)]
 
     def test_one_that_was_being_made_goes_on_with_the_next_connection_and_is_not_offered_anew(self, world, q):
-        world.did(PutMany(q_name=q, bodies=[b"x"] * (SLICE + 1)))
+        world.did(PutMany(q_name=q, bodies=[b"x"] * (LARGE_SLICE + 1)))
         handle = world.open(q, IN, as_="job")
         first = world.did(Reserve(handle=handle, consumer="JOB"), "job")
         lose(world, "job")
         made = reserve(world, "other")
-        assert (made.reservation, made.count, made.offers) == (first.reservation, SLICE + 1, 0)
+        assert (made.reservation, made.count, made.offers) == (first.reservation, LARGE_SLICE + 1, 0)
 
     def test_with_nothing_there_nothing_is_reserved(self, world, q):
         handle = world.open(q, IN)

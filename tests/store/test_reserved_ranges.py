@@ -14,7 +14,7 @@ from tests.worlds import World
 from trigmon.mq.calls import Backout, Commit, Delete, Get, PutMany, Release, Reservations, Settle
 from trigmon.mq.enums import GetOption, MatchOption
 from trigmon.mq.replies import WasGot
-from trigmon.rules.model.stored_messages import SLICE, Selection, Summary, columns_of
+from trigmon.rules.model.stored_messages import LARGE_SLICE, Selection, Summary, columns_of, stretches
 from trigmon.store.sql import reserved_ranges
 from trigmon.store.sql.reserved_ranges import KEY, ReservedRanges, around
 from trigmon.store.sqlite.checksums import SUMMED
@@ -82,25 +82,25 @@ class TestWhatBelongs:
         assert got(world) == [("late", 0), ("of another", 1)]
 
     def test_what_comes_between_two_slices_with_a_higher_priority_belongs_to_the_second(self, world, q):
-        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(SLICE + 2)]))
-        made = reserve(world, max_messages=SLICE)
+        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(LARGE_SLICE + 2)]))
+        made = reserve(world, max_messages=LARGE_SLICE)
         world.put(q, b"urgent", priority=9)
         rest = reserve(world, "other", "OTHER")
-        assert bodies(world, made) == [str(number) for number in range(SLICE)]
-        assert bodies(world, rest) == ["urgent", str(SLICE), str(SLICE + 1)]
+        assert bodies(world, made) == [str(number) for number in range(LARGE_SLICE)]
+        assert bodies(world, rest) == ["urgent", str(LARGE_SLICE), str(LARGE_SLICE + 1)]
 
 
 @ON_SQLITE
 class TestWithoutMarks:
     def test_no_row_is_rewritten_and_the_record_has_one_range(self, world, q):
-        world.did(PutMany(q_name=q, bodies=[b"x"] * (3 * SLICE)))
+        world.did(PutMany(q_name=q, bodies=[b"x"] * (3 * LARGE_SLICE)))
         made = reserve(world)
         assert marked(world) == 0
         (only,) = all_ranges(world)
-        assert (only.reservation, only.ordinal, only.end) == (made.reservation, 0, 3 * SLICE)
+        assert (only.reservation, only.ordinal, only.end) == (made.reservation, 0, 3 * LARGE_SLICE)
         world.did(Settle(reservation=made.reservation, ordinal=10, count=20), "job")
         sweep(world)
-        assert [(each.ordinal, each.end) for each in all_ranges(world)] == [(0, 10), (30, 3 * SLICE)]
+        assert [(each.ordinal, each.end) for each in all_ranges(world)] == [(0, 10), (30, 3 * LARGE_SLICE)]
         world.did(Settle(reservation=made.reservation), "job")
         sweep(world)
         assert all_ranges(world) == []
@@ -152,11 +152,13 @@ class TestWithoutMarks:
         world.crash()
         world.did(Release(reservation=made.reservation), "operator")
         sweep(world)
-        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(2 * SLICE)]))
+        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(2 * LARGE_SLICE)]))
         made = reserve(world)
-        assert 0 < marked(world) < 2 * SLICE
-        assert bodies(world, made) == ["expires", *(str(n) for n in range(2 * SLICE))]
-        assert bodies(world, made, ordinal=SLICE - 2, count=5) == [str(n) for n in range(SLICE - 3, SLICE + 2)]
+        assert 0 < marked(world) < 2 * LARGE_SLICE
+        assert bodies(world, made) == ["expires", *(str(n) for n in range(2 * LARGE_SLICE))]
+        assert bodies(world, made, ordinal=LARGE_SLICE - 2, count=5) == [
+            str(n) for n in range(LARGE_SLICE - 3, LARGE_SLICE + 2)
+        ]
 
     def test_a_part_may_begin_anywhere(self, world, q):
         fill(world, 40, priority=3)
@@ -349,7 +351,7 @@ def test_the_record_is_what_a_table_of_single_messages_would_be():
             elif mine := sorted(number for of, number in known if of == queue):
                 at = dice.randrange(len(mine))
                 gone = mine[at : at + dice.randrange(1, 30)]
-                record.remove(queue, gone)
+                record.remove(queue, stretches(gone))
                 for number in gone:
                     del known[queue, number]
             if dice.random() < 0.2:

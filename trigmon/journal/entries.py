@@ -7,7 +7,6 @@ So applying the entries of a turn to the rows before it gives the rows behind it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -20,7 +19,14 @@ from trigmon.mq.run import Run, decode_run, encode_run
 from trigmon.rules.model import changes as c
 from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.handles import Decided, HeldTrigger, Marked, UnitFacts
-from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage, columns_of, stretches
+from trigmon.rules.model.stored_messages import (
+    MessageColumns,
+    StoredMessage,
+    Stretch,
+    columns_of,
+    in_stretches,
+    stretches,
+)
 
 _OUTSIDE_GROUPS = MessageDescriptor()
 _ENTRY_SIZE = 200
@@ -76,7 +82,7 @@ def _message(ref: Ref) -> StoredMessage:
     return StoredMessage(number, q_name, priority, True, descriptor or _OUTSIDE_GROUPS, b"")
 
 
-_Stretches = list[tuple[int, int]]
+_Stretches = list[Stretch]
 _Reserved = tuple[int, int, str, _Stretches, list[tuple[Ref, int]]]
 
 
@@ -92,7 +98,7 @@ def _reserve(
     reservation: int, first: int, q_name: str, parts: _Stretches, refs: list[tuple[Ref, int]]
 ) -> r.ReserveMessages:
     messages = tuple(replace(_message(ref), expires_ms=ms) for ref, ms in refs)
-    columns = columns_of(q_name, messages) if messages else MessageColumns(q_name, list(_numbers(parts)))
+    columns = columns_of(q_name, messages) if messages else MessageColumns(q_name, list(in_stretches(parts)))
     return r.ReserveMessages(reservation, columns, first, messages)
 
 
@@ -102,11 +108,7 @@ def _stretches(messages: Sequence[StoredMessage]) -> _Stretches:
 
 def _numbered(q_name: str, parts: _Stretches) -> tuple[StoredMessage, ...]:
     """Returns messages of which nothing matters but their numbers."""
-    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in _numbers(parts))
-
-
-def _numbers(parts: _Stretches) -> Iterator[int]:
-    return chain.from_iterable(range(first, last + 1) for first, last in parts)
+    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in in_stretches(parts))
 
 
 def _plain(kind: type[JournalChange]) -> _Form:
@@ -231,9 +233,9 @@ FORMS: dict[type[JournalChange], _Form] = {
     ),
     r.SetReservation: _plain(r.SetReservation),
     r.SettleReserved: _Form(
-        lambda change: (change.messages[0].q_name, _stretches(change.messages)),
-        tuple[str, _Stretches],
-        lambda q_name, parts: r.SettleReserved(_numbered(q_name, parts)),
+        lambda change: (change.q_name, change.numbers),
+        tuple[str, tuple[Stretch, ...]],
+        r.SettleReserved,
     ),
     r.ReturnReserved: _Form(
         lambda change: (change.messages[0].q_name, _stretches(change.messages), change.adds),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trigmon.rules.model.change import SYNCED, VOLATILE, Change, Durability
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage
+from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage, Stretch, stretches
 
 
 class ReserveMessages(Change, frozen=True):
@@ -36,9 +36,14 @@ class SetReservation(Change, frozen=True):
 
 
 class SettleReserved(Change, frozen=True):
-    """Rows of a reservation are deleted; its record has them as settled already. The messages may be numbers alone."""
+    """Rows of a reservation are deleted; its record has them as settled already.
 
-    messages: tuple[StoredMessage, ...]
+    ``messages`` are the same ones, where they were looked at.
+    """
+
+    q_name: str
+    numbers: tuple[Stretch, ...]
+    messages: tuple[StoredMessage, ...] = ()
 
 
 class ReturnReserved(Change, frozen=True):
@@ -51,3 +56,9 @@ class ReturnReserved(Change, frozen=True):
     def wakes(self) -> tuple[str, ...]:
         """Returns the messages' queue."""
         return (self.messages[0].q_name,)
+
+
+def settle(messages: tuple[StoredMessage, ...]) -> SettleReserved:
+    """Returns the change that deletes these messages of one queue."""
+    numbers = tuple(stretches([message.number for message in messages]))
+    return SettleReserved(messages[0].q_name, numbers, messages)

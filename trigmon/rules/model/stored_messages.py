@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -15,6 +16,11 @@ from trigmon.rules.model.group_position import LAST_SEGMENT, SEGMENT
 
 SLICE = 256
 """Rows that one call looks at or moves where there may be many: work is done in slices, so that a turn stays short."""
+LARGE_SLICE = 1024
+"""The same of rows whose data is not read, which cost a quarter as much."""
+
+Stretch = tuple[int, int]
+"""Consecutive numbers of messages: the first and the last."""
 
 
 class Cursor(msgspec.Struct, frozen=True):
@@ -104,8 +110,10 @@ def is_simple(messages: Iterable[StoredMessage]) -> bool:
     return not any(each.expires_ms or each.descriptor.group_id != NO_ID for each in messages)
 
 
-def stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields the ranges of consecutive numbers, in the order of the numbers: the first and the last of each."""
+def stretches(numbers: Sequence[int]) -> Iterator[Stretch]:
+    """Yields the ranges of consecutive numbers, in the order of the numbers; none for no numbers."""
+    if not numbers:
+        return
     if list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))):
         yield numbers[0], numbers[-1]  # as most are
         return
@@ -114,6 +122,11 @@ def stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
         if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
             yield numbers[begin], numbers[at - 1]
             begin = at
+
+
+def in_stretches(parts: Iterable[Stretch]) -> Iterator[int]:
+    """Yields the numbers of these stretches."""
+    return chain.from_iterable(range(first, last + 1) for first, last in parts)
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -149,8 +162,8 @@ class Form(Enum):
     """By columns (:class:`MessageColumns`), not checked for damage; none is of a group or expires."""
     AS_STORED = 3
     """Of a reservation whose messages are plain: the bytes of descriptor and data (:class:`AsStored`), checked."""
-    NUMBER = 4
-    """Of a reservation the number and the ordinal. Nothing else of a message is known, nor whether it is damaged."""
+    NUMBERS = 4
+    """Of a reservation the numbers (:class:`ReservedNumbers`). Nothing else is known, nor whether one is damaged."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -227,11 +240,19 @@ class AsStored(NamedTuple):
     bodies: list[bytes]
 
 
+class ReservedNumbers(NamedTuple):
+    """The numbers of reserved messages in their order; ``end`` is the ordinal behind the last one's."""
+
+    stretches: tuple[Stretch, ...]
+    end: int
+
+
 class Found(msgspec.Struct, frozen=True):
     """The messages a selection found, and on the way expired ones, and damaged ones of which no more is known.
 
     ``place`` answers ``skip``. ``newest`` is the last number that a group has given; 0: numbers are the member's own.
-    ``columns`` and ``as_stored`` are in place of ``messages``, where that was asked for and the store could.
+    ``columns``, ``as_stored`` and ``numbers`` are in place of ``messages``, where that was asked for and the store
+    could.
     """
 
     messages: tuple[StoredMessage, ...] = ()
@@ -242,3 +263,4 @@ class Found(msgspec.Struct, frozen=True):
     newest: int = 0
     columns: MessageColumns | None = None
     as_stored: AsStored | None = None
+    numbers: ReservedNumbers | None = None

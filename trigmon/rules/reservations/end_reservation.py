@@ -22,9 +22,9 @@ from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import LeaveReservation, Sweep
 from trigmon.rules.model.reservation import Due, Reservation, ended, without
-from trigmon.rules.model.reservation_changes import ReturnReserved, SetReservation, SettleReserved
+from trigmon.rules.model.reservation_changes import ReturnReserved, SetReservation, SettleReserved, settle
 from trigmon.rules.model.situation import Happened, Situation
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Reserved, Selection
+from trigmon.rules.model.stored_messages import LARGE_SLICE, SLICE, Form, Found, Reserved, Selection
 from trigmon.rules.reservations.find_reservation import asked_for, check_stretches, left_of, named
 from trigmon.rules.triggers.effects import trigger
 
@@ -79,15 +79,21 @@ def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
         return None
     due = reservation.due[0]
     # What is settled and plain goes unread: no report has to be sent, and a slice of it is small.
-    form = Form.NUMBER if reservation.is_plain and not due.returns else Form.WHOLE
+    is_unread = reservation.is_plain and not due.returns
+    form = Form.NUMBERS if is_unread else Form.WHOLE
     return Selection(
         reservation.q_name,
         now,
-        limit=SLICE,
+        limit=_unread_slice(reservation) if is_unread else SLICE,
         limit_bytes=MOST_BYTES,
         reserved=Reserved(reservation.number, due.first, due.end),
         form=form,
     )
+
+
+def _unread_slice(reservation: Reservation) -> int:
+    """Returns how many rows go at a time, unread: fewer where they are large on average."""
+    return max(SLICE, min(LARGE_SLICE, MOST_BYTES * reservation.count // max(1, reservation.size)))
 
 
 def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:
@@ -97,20 +103,25 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
         return Decision(Counted(count=0))
     due, *others = reservation.due
     rows = (*found.messages, *found.damaged)
-    at = max((row.ordinal for row in rows), default=due.end - 1) + 1
+    numbers = found.numbers
+    at = max((row.ordinal for row in rows), default=due.end - 1) + 1 if numbers is None else numbers.end
     rest = [replace(due, first=at)] if at < due.end else []
     after = replace(reservation, due=(*rest, *others))
     backs = rows if due.returns else found.damaged
     changes: list[AnyChange] = [ReturnReserved(backs, due.adds)] if backs else []
     internal_calls: list[Call] = []
-    if not due.returns and found.messages:
-        changes.append(SettleReserved(found.messages))
+    count = len(rows)
+    if numbers is not None:
+        count = sum(last - first + 1 for first, last in numbers.stretches)
+        changes.append(SettleReserved(reservation.q_name, numbers.stretches))
+    elif not due.returns and found.messages:
+        changes.append(settle(found.messages))
         asking = () if reservation.is_plain else found.messages
         internal_calls = [each for message in asking for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
     events = (SweepDue((reservation.number,)),) if after.due else ()
-    return Decision(Counted(count=len(rows), more=bool(after.due)), changes, internal_calls, events)
+    return Decision(Counted(count=count, more=bool(after.due)), changes, internal_calls, events)
 
 
 def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

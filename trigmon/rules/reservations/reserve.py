@@ -43,6 +43,7 @@ from trigmon.rules.model.queue_facts import QueueFacts, check_alive
 from trigmon.rules.model.reservation import Reservation, ended, longer, offered_anew, without
 from trigmon.rules.model.reservation_changes import ReserveMessages, SetReservation
 from trigmon.rules.model.stored_messages import (
+    LARGE_SLICE,
     SLICE,
     Form,
     Found,
@@ -85,9 +86,8 @@ def look_for_reserve(call: Reserve, facts: WideFacts, now: int) -> Selection | N
         return None
     wanted = own or _new(call, facts, 0, now)
     whole = Whole.GROUP if wanted.whole_groups else Whole.NOTHING
-    limit = max(1, min(_slice(wanted), wanted.max_messages - wanted.count))
-    is_moved = wanted.whole_groups or _has_poison(facts.queue)
-    form = Form.WHOLE if is_moved else Form.COLUMNS
+    limit = max(1, min(_slice(wanted, facts.queue), wanted.max_messages - wanted.count))
+    form = Form.WHOLE if _is_looked_through(wanted, facts.queue) else Form.COLUMNS
     return Selection(handle.q_name, now, limit=limit, handle=handle.handle, starts=whole, whole=whole, form=form)
 
 
@@ -100,7 +100,8 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
     reports = expiration_reports(found.expired, facts, now)
     reservation = own or _new(call, facts, ids.unit(), now)
     count = len(found.messages if found.columns is None else found.columns)
-    is_all = count < _slice(reservation) and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
+    most = _slice(reservation, facts.queue)
+    is_all = count < most and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
     if not count and not (own is not None and own.count):
         empties = [SetReservation(ended(own, (), UnitOutcome.COMMITTED, now))] if own is not None and is_all else []
         nothing = Refused(reason=Reason.NO_MSG_AVAILABLE.value, about=call.consumer)
@@ -112,7 +113,7 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
         longer_one, changes = _extended(held, found.columns.first(room), is_full=room < count)
         written = _written(longer_one, is_all=is_all)
         return Decision(_as_reply(written.reservation), [*changes, written])
-    until = reservation.count + SLICE
+    until = reservation.count + max(SLICE, most)
     parts = _parts(found.messages, held, call.handle, until, facts)
     seal = Seal(reservation=held.number, is_all=is_all, until=until)
     return Decision(
@@ -127,7 +128,7 @@ def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, unti
 
     A message that is all of its group is among the others.
     """
-    if messages and not of.whole_groups and not _has_poison(facts.queue):
+    if messages and not _is_looked_through(of, facts.queue):
         return [TakeIn(reservation=of.number, messages=tuple(messages), handle=handle, until=until)]
     parts: list[Call] = []
     chunk: list[StoredMessage] = []
@@ -154,9 +155,16 @@ def _parts(messages: Sequence[StoredMessage], of: Reservation, handle: int, unti
     return parts
 
 
-def _slice(reservation: Reservation) -> int:
+def _slice(reservation: Reservation, queue: QueueFacts | None) -> int:
     """Returns how many messages one call looks at; of groups the first ones, each of which is looked through."""
-    return SLICE // 4 if reservation.whole_groups else SLICE
+    if reservation.whole_groups:
+        return SLICE // 4
+    return SLICE if _has_poison(queue) else LARGE_SLICE
+
+
+def _is_looked_through(reservation: Reservation, queue: QueueFacts | None) -> bool:
+    """Returns whether each message is looked at by itself: it may be of a group, or be put aside."""
+    return reservation.whole_groups or _has_poison(queue)
 
 
 def _is_poison(message: StoredMessage, queue: QueueFacts | None) -> bool:

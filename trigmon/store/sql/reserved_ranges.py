@@ -9,13 +9,13 @@ are those of groups and those that expire, which are found in other ways. A star
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from trigmon.rules.model.stored_messages import Reserved, stretches
+from trigmon.rules.model.stored_messages import Reserved, Stretch, stretches
 from trigmon.store.sql import statements as sql
 
 KEY = "reserved"
@@ -42,6 +42,11 @@ class Range(NamedTuple):
     def end(self) -> int:
         """The ordinal behind the last one's."""
         return self.ordinal + self.last - self.first + 1
+
+    def numbers(self, first: int, end: int) -> Stretch:
+        """Returns the numbers of a part of it, from one ordinal to before another."""
+        by = self.first - self.ordinal
+        return first + by, end - 1 + by
 
 
 _first = attrgetter("first")
@@ -99,12 +104,12 @@ class ReservedRanges:
         self._write()
         return True
 
-    def remove(self, queue: int, numbers: Sequence[int]) -> None:
+    def remove(self, queue: int, parts: Iterable[Stretch]) -> None:
         """Removes messages that are settled, or that go back."""
         of = self._of.get(queue)
         if not of:
             return
-        are_cut = [_cut(of, first, last) for first, last in stretches(numbers)]
+        are_cut = [_cut(of, first, last) for first, last in parts]
         if any(are_cut):
             if not of:
                 del self._of[queue]
@@ -186,9 +191,3 @@ def parts_of(wanted: Reserved, ranges: Iterable[Range]) -> Iterator[tuple[int, i
         yield first, at, each
     if at < wanted.end:
         yield at, wanted.end, None
-
-
-def numbers_of(of: Range, first: int, end: int) -> Generator[tuple[int, int], None, None]:
-    """Yields the numbers of a part of a range, each with its ordinal."""
-    for ordinal in range(first, end):
-        yield of.first + ordinal - of.ordinal, ordinal

@@ -21,7 +21,7 @@ from trigmon.rules.model import changes as c
 from trigmon.rules.model import reservation_changes as r
 from trigmon.rules.model.group_completeness import START, Item, Whole
 from trigmon.rules.model.handles import UnitFacts
-from trigmon.rules.model.stored_messages import SLICE, StoredMessage
+from trigmon.rules.model.stored_messages import SLICE, StoredMessage, stretches
 from trigmon.rules.model.transitions import causes_of, pause_of
 from trigmon.store.base import KEPT_RESERVATIONS
 from trigmon.store.sql import statements as sql
@@ -209,15 +209,14 @@ def _set_reservation(store: RowStore, change: r.SetReservation) -> None:
 
 
 def _settle_reserved(store: RowStore, change: r.SettleReserved) -> None:
-    numbers = [message.number for message in change.messages]
-    store.ranges.remove(store.numbers[change.messages[0].q_name], numbers)
-    store.remove_rows(numbers)
+    store.ranges.remove(store.numbers[change.q_name], change.numbers)
+    store.remove_stretches(change.numbers)
 
 
 def _return_reserved(store: RowStore, change: r.ReturnReserved) -> None:
     store.many(sql.RETURN_RESERVED, ((change.adds, message.number) for message in change.messages))
     queue = store.numbers[change.messages[0].q_name]
-    store.ranges.remove(queue, [message.number for message in change.messages])
+    store.ranges.remove(queue, stretches([message.number for message in change.messages]))
     for message in change.messages:
         store.messages.groups.returned(queue, message.number)
 

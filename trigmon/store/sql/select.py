@@ -20,15 +20,18 @@ from trigmon.rules.model.stored_messages import (
     Form,
     Found,
     Reserved,
+    ReservedNumbers,
     Selection,
     StoredMessage,
+    Stretch,
     follows,
+    stretches,
 )
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
 from trigmon.store.sql.picked_messages import LOST, Picked, Row, is_locked, message_of
-from trigmon.store.sql.reserved_ranges import Range, numbers_of, parts_of
+from trigmon.store.sql.reserved_ranges import Range, parts_of
 
 Statement = tuple[str, tuple[object, ...]]
 Execute = Callable[[str, tuple[object, ...]], Any]
@@ -80,8 +83,8 @@ class Look:
             newest = self._firsts(summary.newest_of, sql.FIND_LAST_OF)[-1:]
             return Found(oldest + newest, expired_count=self._count_expired(summary.counts_expired))
         if (wanted := self._selection.reserved) is not None:
-            if self._selection.form is Form.NUMBER:
-                return self._numbers(wanted)
+            if self._selection.form is Form.NUMBERS:
+                return Found(numbers=self._numbers(wanted))
             stored = self._as_stored(wanted) if self._selection.form is Form.AS_STORED else None
             return self._reserved(wanted) if stored is None else Found(as_stored=stored)
         picked = Picked(self._selection, self._locks, self._is_whole)
@@ -147,18 +150,24 @@ class Look:
             return stored
         return None
 
-    def _numbers(self, wanted: Reserved) -> Found:
+    def _numbers(self, wanted: Reserved) -> ReservedNumbers:
         """Returns the numbers of these messages; those of ranges without a look at any row."""
-        q_name, limit = self._selection.q_name, self._selection.limit
-        found: list[StoredMessage] = []
+        found: list[Stretch] = []
+        room, behind = self._selection.limit, wanted.end
         for first, end, of in parts_of(wanted, self._ranges):
-            marked = wanted.reservation, first, end
-            with closing(numbers_of(of, first, end) if of else self._rows([(sql.NUMBERS, marked)])) as rows:
-                found += [
-                    StoredMessage(number, q_name, 0, True, LOST, b"", ordinal=ordinal)
-                    for number, ordinal in islice(rows, limit - len(found))
-                ]
-        return Found(tuple(found))
+            if of is not None:
+                behind = min(end, first + room)
+                room -= behind - first
+                found.append(of.numbers(first, behind))
+            else:
+                with closing(self._rows([(sql.NUMBERS, (wanted.reservation, first, end))])) as rows:
+                    marked = list(islice(rows, room))
+                room -= len(marked)
+                found += stretches([number for number, _ in marked])
+                behind = end if room else marked[-1][1] + 1
+            if not room:
+                break
+        return ReservedNumbers(tuple(found), behind)
 
     def _reserved_statements(self, wanted: Reserved, marked: str, stretch: str) -> list[Statement]:
         """Returns the statements for these ordinals: ``stretch`` for those of a range, ``marked`` for the others."""

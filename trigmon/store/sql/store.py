@@ -19,7 +19,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection
+from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, Stretch, in_stretches
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
@@ -253,6 +253,10 @@ class RowStore(BaseStore):
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes the rows of these messages."""
         self.many(sql.REMOVE_MESSAGE, ((number,) for number in numbers))
+
+    def remove_stretches(self, parts: Iterable[Stretch]) -> None:
+        """Removes the rows of all messages of these numbers."""
+        self.remove_rows(list(in_stretches(parts)))
 
     def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks the rows of these messages as reserved, with the ordinals from ``first`` on."""

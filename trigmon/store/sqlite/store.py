@@ -24,7 +24,7 @@ from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.change import STORED, SYNCED
-from trigmon.rules.model.stored_messages import Cursor, Found, Selection, stretches
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, Stretch, stretches
 from trigmon.store.base import durability_of
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
@@ -237,7 +237,11 @@ class SqliteStore(RowStore):
 
     def remove_rows(self, numbers: Sequence[int]) -> None:
         """Removes rows, by one statement for each range of consecutive numbers."""
-        self.many(sql.REMOVE_STRETCH, stretches(numbers))
+        self.remove_stretches(stretches(numbers))
+
+    def remove_stretches(self, parts: Iterable[Stretch]) -> None:
+        """Removes rows, by one statement for each stretch."""
+        self.many(sql.REMOVE_STRETCH, parts)
 
     # -- damage -----------------------------------------------------------------------------------------
 
