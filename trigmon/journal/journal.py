@@ -15,8 +15,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, Protocol
-from zlib import crc32
 
+from trigmon.checksum import crc32
 from trigmon.journal.entries import Entries
 
 VERSION = 3

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.checksum import crc32
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import Whole
 from trigmon.rules.model.stored_messages import SLICE, Found, Selection, StoredMessage, fits

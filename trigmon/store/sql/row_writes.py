@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
+from trigmon.checksum import crc32
 from trigmon.mq.attributes import LocalQueue
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.mq.enums import ObjectType, UnitOutcome

@@ -7,10 +7,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from typing import Any
-from zlib import crc32
 
 from msgspec.structs import replace
 
+from trigmon.checksum import crc32
 from trigmon.mq.descriptors import NO_ID, MessageDescriptor
 from trigmon.rules.model.group_completeness import START, Whole, has_message, reach
 from trigmon.rules.model.group_position import SEGMENT

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
+from trigmon.checksum import crc32
 from trigmon.journal.entries import UnknownEntryError, changes_in
 from trigmon.journal.journal import DamagedHeaderError, Record, UnknownVersionError, records_in
 from trigmon.store.sqlite.backup_file import BackupNote

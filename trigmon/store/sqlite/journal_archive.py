@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
+from trigmon.checksum import crc32
 from trigmon.journal.entries import Entries
 from trigmon.journal.journal import DamagedHeaderError, Journal, Record, UnknownVersionError, journal_of, records_in
 from trigmon.store.sqlite.turn_log import make_durable

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import apsw
 import msgspec
 
+from trigmon.checksum import crc32
 from trigmon.journal.entries import UnknownEntryError, changes_in
 from trigmon.journal.journal import Record, UnknownVersionError, tail_of
 from trigmon.mq.run import read_run

@@ -13,10 +13,10 @@ import os
 import struct
 from pathlib import Path
 from typing import NamedTuple
-from zlib import crc32
 
 import apsw
 
+from trigmon.checksum import crc32
 from trigmon.journal.journal import JournalFullError
 from trigmon.store.port import StoreBroken
 from trigmon.store.sqlite.file_modes import keep_others_out
