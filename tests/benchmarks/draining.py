@@ -23,6 +23,7 @@ import trigmon
 from tests.benchmarks.heads import BATCH
 from tests.benchmarks.loads import cpu_seconds, cpu_seconds_at_rest
 from tests.daemons import Daemon, define
+from trigmon.launch.spark import sockets
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.mq.calls import Clear
 from trigmon.mq.replies import Counted
@@ -180,6 +181,8 @@ def draining(home: Path, count: int) -> Iterator[Draining]:
     daemon.home.mkdir(parents=True)
     daemon.start()
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    for setting in sockets.options(home / "sockets", {})[1::2]:  # as trigmon starts every Spark
+        builder = builder.config(*setting.split("=", 1))
     spark = builder.config("spark.log.level", "OFF").config("spark.ui.showConsoleProgress", "false").getOrCreate()
     try:
         with daemon.connect() as qm:
