@@ -95,7 +95,7 @@ def test_what_is_done_to_reserved_messages_comes_back():
     messages = (stored(), stored(GROUPED))
     reserve, settle, give_back = back(
         r.ReserveMessages(7, columns_of("Q", messages), 3, messages),
-        r.settle(messages),
+        r.SettleReserved("Q", ((17, 17), (17, 17)), messages),
         r.ReturnReserved(messages, 2),
     )
     assert (reserve.reservation, reserve.first) == (7, 3)
@@ -103,7 +103,7 @@ def test_what_is_done_to_reserved_messages_comes_back():
     assert [message.descriptor.group_id for message in reserve.messages] == [bytes(24), b"g" * 24]
     assert [message.expires_ms for message in reserve.messages] == [99, 99]
     assert (reserve.columns.q_name, reserve.columns.numbers) == ("Q", [17, 17])
-    assert (settle.q_name, settle.numbers) == ("Q", ((17, 17), (17, 17)))
+    assert (settle.q_name, settle.stretches) == ("Q", ((17, 17), (17, 17)))
     for found in (reserve, give_back):
         assert [(message.number, message.q_name) for message in found.messages] == [(17, "Q"), (17, "Q")]
 

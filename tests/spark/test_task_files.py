@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC
+from threading import Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.conftest import depth, writers
+from tests.waiting import until
 from trigmon.spark import drain, file_sink
 from trigmon.spark.file_table import batch_of, write_task_files
-from trigmon.spark.task_files import TaskFiles, parquet_form
+from trigmon.spark.task_files import TaskFiles, _names, parquet_form
 
 pytestmark = [pytest.mark.spark]
 COUNT = 1500
@@ -135,11 +138,12 @@ def test_the_value_of_a_setting_hides_no_other_setting(spark):
         spark.conf.set("trigmon.test.before", value)
         try:
             assert (parquet_form(spark) is not None) is takes
-            spark.conf.set("spark.sql.parquet.writer.any", "1")
-            assert parquet_form(spark) is None
+            for other in ("spark.sql.parquet.writer.any", "parquet.bloom.filter.enabled#a,b"):
+                spark.conf.set(other, "true")
+                assert parquet_form(spark) is None
+                spark.conf.unset(other)
         finally:
             spark.conf.unset("trigmon.test.before")
-            spark.conf.unset("spark.sql.parquet.writer.any")
 
 
 def test_a_small_batch_does_not_wait_for_the_settings(qm, q_name, here, spark, tmp_path, monkeypatch):
@@ -166,6 +170,26 @@ def test_when_tasks_could_not_write_spark_writes_that_batch_and_all_that_follow(
     assert (done.rows, done.rejected, depth(qm, q_name)) == (2 * COUNT, [], 0)
     assert writers(tmp_path / "table") == {"parquet-mr"}
     assert len(calls) == 1
+
+
+def test_tasks_end_when_all_work_of_the_session_is_interrupted(spark):
+    class Waits:
+        def file(self, number):
+            time.sleep(600)
+
+    ends = []
+
+    def write():
+        with pytest.raises(Exception, match="cancelled") as caught:
+            _names(spark, Waits(), 2)
+        ends.append(caught.value)
+
+    thread = Thread(target=write, daemon=True)
+    thread.start()
+    until(lambda: spark.sparkContext.statusTracker().getActiveJobsIds())
+    spark.interruptAll()
+    thread.join(60)
+    assert len(ends) == 1
 
 
 class TestAttempts:

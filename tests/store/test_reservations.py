@@ -65,17 +65,32 @@ class TestTheBatch:
         assert reserve(world, "c", "C", max_bytes=3).count == 1
 
     def test_a_large_one_is_made_slice_by_slice_and_read_only_when_it_is_complete(self, world, q):
-        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(2 * LARGE_SLICE + 10)]))
+        part = SLICE if world.kind == "postgres" else LARGE_SLICE
+        world.did(PutMany(q_name=q, bodies=[b"%d" % n for n in range(2 * part + 10)]))
         handle = world.open(q, IN, as_="job")
         call = Reserve(handle=handle, consumer="JOB")
         first = world.did(call, "job")
-        assert (first.more, first.count) == (True, LARGE_SLICE)
+        assert (first.more, first.count) == (True, part)
         early = world.do(ReadReserved(reservation=first.reservation), "reader")
         assert reason_of(early) is Reason.COMMAND_FAILED
-        assert [world.did(call, "job").count for _ in range(2)] == [2 * LARGE_SLICE, 2 * LARGE_SLICE + 10]
+        assert [world.did(call, "job").count for _ in range(2)] == [2 * part, 2 * part + 10]
         again = world.did(call, "job")
         assert (again.again, again.more, again.offers) == (True, False, 0)
-        assert bodies(world, first) == [str(n) for n in range(2 * LARGE_SLICE + 10)]
+        assert bodies(world, first) == [str(n) for n in range(2 * part + 10)]
+
+    def test_a_slice_of_messages_that_are_looked_at_one_by_one_is_a_small_one(self, world, q):
+        fill(world, SLICE + 10)
+        fill(world, SLICE + 10, expiry=9999)
+        fill(world, LARGE_SLICE)
+        handle = world.open(q, IN, as_="job")
+        made = world.did(Reserve(handle=handle, consumer="JOB"), "job")
+        counts = [made.count]
+        while made.more:
+            made = world.did(Reserve(handle=handle, consumer="JOB"), "job")
+            counts.append(made.count)
+        assert counts[-1] == made.left == 2 * SLICE + 20 + LARGE_SLICE
+        if world.kind == "sqlite":
+            assert counts[:-1] == [SLICE, 2 * SLICE, 3 * SLICE]  # and what is left has no message that expires
 
     def test_one_that_was_being_made_goes_on_with_the_next_connection_and_is_not_offered_anew(self, world, q):
         world.did(PutMany(q_name=q, bodies=[b"x"] * (LARGE_SLICE + 1)))

@@ -24,7 +24,7 @@ from trigmon.rules.model.stored_messages import (
     StoredMessage,
     Stretch,
     columns_of,
-    in_stretches,
+    numbers_in,
     stretches,
 )
 
@@ -98,7 +98,7 @@ def _reserve(
     reservation: int, first: int, q_name: str, parts: _Stretches, refs: list[tuple[Ref, int]]
 ) -> r.ReserveMessages:
     messages = tuple(replace(_message(ref), expires_ms=ms) for ref, ms in refs)
-    columns = columns_of(q_name, messages) if messages else MessageColumns(q_name, list(in_stretches(parts)))
+    columns = columns_of(q_name, messages) if messages else MessageColumns(q_name, list(numbers_in(parts)))
     return r.ReserveMessages(reservation, columns, first, messages)
 
 
@@ -108,7 +108,7 @@ def _stretches(messages: Sequence[StoredMessage]) -> _Stretches:
 
 def _numbered(q_name: str, parts: _Stretches) -> tuple[StoredMessage, ...]:
     """Returns messages of which nothing matters but their numbers."""
-    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in in_stretches(parts))
+    return tuple(StoredMessage(number, q_name, 0, True, _OUTSIDE_GROUPS, b"") for number in numbers_in(parts))
 
 
 def _plain(kind: type[JournalChange]) -> _Form:
@@ -233,7 +233,7 @@ FORMS: dict[type[JournalChange], _Form] = {
     ),
     r.SetReservation: _plain(r.SetReservation),
     r.SettleReserved: _Form(
-        lambda change: (change.q_name, change.numbers),
+        lambda change: (change.q_name, change.stretches),
         tuple[str, tuple[Stretch, ...]],
         r.SettleReserved,
     ),

@@ -36,8 +36,8 @@ _CODECS = {"snappy": "snappy", "gzip": "gzip", "zstd": "zstd", "none": "none", "
 _INT96, _MICROS = "INT96", "TIMESTAMP_MICROS"
 _OF_SPARK = ("parquet.", "spark.hadoop.parquet.", _SETTINGS, "spark.sql.files.maxRecordsPerFile")
 """Settings of Spark's writer. Of the codec and the type of times alone it is known here what they mean."""
-_NAME = re.compile(r"(?:^\{|, )([^=,]+)=")
-"""The name of a setting in Java's text of a map."""
+_GIVEN = re.compile(rf"(?:^\{{|, )((?:{'|'.join(map(re.escape, _OF_SPARK))})[^=]*)=")
+"""The name of such a setting in Java's text of a map."""
 _ENCRYPTION = "parquet.crypto.factory.class"
 _ROW_GROUP_BYTES = 32 << 20
 """Each task has as much in memory, and more tasks than one are at work."""
@@ -65,8 +65,9 @@ def _given(spark: SparkSession) -> set[str]:
     A JVM's are one text: their map costs a call for each of them, 40 ms. What looks like one in a value counts, too.
     """
     of_jvm = getattr(spark.conf, "_jconf", None)
-    names = spark.conf.getAll if of_jvm is None else _NAME.findall(of_jvm.getAllAsJava().toString())
-    return {name for name in names if name.startswith(_OF_SPARK)}
+    if of_jvm is None:
+        return {name for name in spark.conf.getAll if name.startswith(_OF_SPARK)}
+    return set(_GIVEN.findall(of_jvm.getAllAsJava().toString()))
 
 
 def _is_encrypted(spark: SparkSession) -> bool:
@@ -138,10 +139,16 @@ class _Task:
 def _names(spark: SparkSession, task: _Task, count: int) -> list[str]:
     """Runs so many tasks, and returns the names of their files.
 
-    A job without a plan starts 70 ms earlier. A session of Spark Connect has plans alone.
+    A job without a plan starts 70 ms earlier, and has to be given the tag by which ``interruptAll`` finds the session's
+    jobs. A session of Spark Connect has plans alone.
     """
     context = getattr(spark, "_sc", None)
-    if context is not None:
+    if context is None:
+        rows = spark.range(0, count, 1, count).mapInArrow(task.files, "file string").collect()
+        return [row.file for row in rows]
+    tag = f"spark-session-{spark._jsparkSession.sessionUUID()}"
+    context.addJobTag(tag)
+    try:
         return cast("list[str]", context.parallelize(range(count), count).map(task.file).collect())
-    rows = spark.range(0, count, 1, count).mapInArrow(task.files, "file string").collect()
-    return [row.file for row in rows]
+    finally:
+        context.removeJobTag(tag)

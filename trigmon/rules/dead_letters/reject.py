@@ -31,7 +31,7 @@ from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.group_position import SEGMENT
 from trigmon.rules.model.internal_calls import PutOff
 from trigmon.rules.model.reservation import Due, ended
-from trigmon.rules.model.reservation_changes import SetReservation, settle
+from trigmon.rules.model.reservation_changes import SetReservation, SettleReserved
 from trigmon.rules.model.stored_messages import Found, Reserved, Selection, StoredMessage
 from trigmon.rules.reservations.find_reservation import check_stretches, named, open_one
 
@@ -125,7 +125,8 @@ def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> 
     reservation = facts.reservation
     if reservation is None:
         return changes
-    settled = settle((call.message,))
+    message = call.message
+    settled = SettleReserved(message.q_name, ((message.number, message.number),), (message,))
     ordinal = call.message.ordinal
     gone = ended(reservation, [Due(ordinal, ordinal + 1)], UnitOutcome.COMMITTED, now)
     check_stretches(gone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trigmon.rules.model.change import SYNCED, VOLATILE, Change, Durability
 from trigmon.rules.model.reservation import Reservation
-from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage, Stretch, stretches
+from trigmon.rules.model.stored_messages import MessageColumns, StoredMessage, Stretch
 
 
 class ReserveMessages(Change, frozen=True):
@@ -38,11 +38,11 @@ class SetReservation(Change, frozen=True):
 class SettleReserved(Change, frozen=True):
     """Rows of a reservation are deleted; its record has them as settled already.
 
-    ``messages`` are the same ones, where they were looked at.
+    ``messages`` are the same ones, where they were looked at: a store that never answers by numbers finds rows by them.
     """
 
     q_name: str
-    numbers: tuple[Stretch, ...]
+    stretches: tuple[Stretch, ...]
     messages: tuple[StoredMessage, ...] = ()
 
 
@@ -56,9 +56,3 @@ class ReturnReserved(Change, frozen=True):
     def wakes(self) -> tuple[str, ...]:
         """Returns the messages' queue."""
         return (self.messages[0].q_name,)
-
-
-def settle(messages: tuple[StoredMessage, ...]) -> SettleReserved:
-    """Returns the change that deletes these messages of one queue."""
-    numbers = tuple(stretches([message.number for message in messages]))
-    return SettleReserved(messages[0].q_name, numbers, messages)

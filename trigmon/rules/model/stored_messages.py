@@ -124,7 +124,7 @@ def stretches(numbers: Sequence[int]) -> Iterator[Stretch]:
             begin = at
 
 
-def in_stretches(parts: Iterable[Stretch]) -> Iterator[int]:
+def numbers_in(parts: Iterable[Stretch]) -> Iterator[int]:
     """Yields the numbers of these stretches."""
     return chain.from_iterable(range(first, last + 1) for first, last in parts)
 
@@ -159,7 +159,8 @@ class Form(Enum):
     GATHERED = 1
     """What is found first brings the segments that follow it, in order."""
     COLUMNS = 2
-    """By columns (:class:`MessageColumns`), not checked for damage; none is of a group or expires."""
+    """By columns (:class:`MessageColumns`), not checked for damage; none is of a group or expires. Where a store has to
+    return them whole, or marks their rows, it may look for :data:`SLICE` of them."""
     AS_STORED = 3
     """Of a reservation whose messages are plain: the bytes of descriptor and data (:class:`AsStored`), checked."""
     NUMBERS = 4
@@ -252,7 +253,7 @@ class Found(msgspec.Struct, frozen=True):
 
     ``place`` answers ``skip``. ``newest`` is the last number that a group has given; 0: numbers are the member's own.
     ``columns``, ``as_stored`` and ``numbers`` are in place of ``messages``, where that was asked for and the store
-    could.
+    could. ``most`` is for how many the store has looked, where these were fewer than it was asked for.
     """
 
     messages: tuple[StoredMessage, ...] = ()
@@ -264,3 +265,4 @@ class Found(msgspec.Struct, frozen=True):
     columns: MessageColumns | None = None
     as_stored: AsStored | None = None
     numbers: ReservedNumbers | None = None
+    most: int = 0

@@ -22,9 +22,18 @@ from trigmon.rules.model.events import SweepDue
 from trigmon.rules.model.facts import Facts
 from trigmon.rules.model.internal_calls import LeaveReservation, Sweep
 from trigmon.rules.model.reservation import Due, Reservation, ended, without
-from trigmon.rules.model.reservation_changes import ReturnReserved, SetReservation, SettleReserved, settle
+from trigmon.rules.model.reservation_changes import ReturnReserved, SetReservation, SettleReserved
 from trigmon.rules.model.situation import Happened, Situation
-from trigmon.rules.model.stored_messages import LARGE_SLICE, SLICE, Form, Found, Reserved, Selection
+from trigmon.rules.model.stored_messages import (
+    LARGE_SLICE,
+    SLICE,
+    Form,
+    Found,
+    Reserved,
+    ReservedNumbers,
+    Selection,
+    stretches,
+)
 from trigmon.rules.reservations.find_reservation import asked_for, check_stretches, left_of, named
 from trigmon.rules.triggers.effects import trigger
 
@@ -78,7 +87,7 @@ def look_for_sweep(call: Sweep, facts: Facts, now: int) -> Selection | None:
     if reservation is None or not reservation.due:
         return None
     due = reservation.due[0]
-    # What is settled and plain goes unread: no report has to be sent, and a slice of it is small.
+    # What is settled and plain goes unread: no report has to be sent, and none of it is very large.
     is_unread = reservation.is_plain and not due.returns
     form = Form.NUMBERS if is_unread else Form.WHOLE
     return Selection(
@@ -102,26 +111,27 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     if reservation is None or found is None:
         return Decision(Counted(count=0))
     due, *others = reservation.due
-    rows = (*found.messages, *found.damaged)
-    numbers = found.numbers
-    at = max((row.ordinal for row in rows), default=due.end - 1) + 1 if numbers is None else numbers.end
-    rest = [replace(due, first=at)] if at < due.end else []
+    numbers = found.numbers or _numbers_of(found, due.end)
+    rest = [replace(due, first=numbers.end)] if numbers.end < due.end else []
     after = replace(reservation, due=(*rest, *others))
-    backs = rows if due.returns else found.damaged
+    backs = (*found.messages, *found.damaged) if due.returns else found.damaged
     changes: list[AnyChange] = [ReturnReserved(backs, due.adds)] if backs else []
     internal_calls: list[Call] = []
-    count = len(rows)
-    if numbers is not None:
-        count = sum(last - first + 1 for first, last in numbers.stretches)
-        changes.append(SettleReserved(reservation.q_name, numbers.stretches))
-    elif not due.returns and found.messages:
-        changes.append(settle(found.messages))
+    if not due.returns and numbers.stretches:
+        changes.append(SettleReserved(reservation.q_name, numbers.stretches, found.messages))
         asking = () if reservation.is_plain else found.messages
         internal_calls = [each for message in asking for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
     events = (SweepDue((reservation.number,)),) if after.due else ()
+    count = sum(last - first + 1 for first, last in numbers.stretches) + len(found.damaged)
     return Decision(Counted(count=count, more=bool(after.due)), changes, internal_calls, events)
+
+
+def _numbers_of(found: Found, end: int) -> ReservedNumbers:
+    """Returns the numbers of whole messages; where there are none, nothing is left before this ordinal."""
+    behind = max((row.ordinal + 1 for row in (*found.messages, *found.damaged)), default=end)
+    return ReservedNumbers(tuple(stretches([message.number for message in found.messages])), behind)
 
 
 def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -100,7 +100,7 @@ def decide_reserve(call: Reserve, facts: WideFacts, found: Found | None, now: in
     reports = expiration_reports(found.expired, facts, now)
     reservation = own or _new(call, facts, ids.unit(), now)
     count = len(found.messages if found.columns is None else found.columns)
-    most = _slice(reservation, facts.queue)
+    most = found.most or _slice(reservation, facts.queue)
     is_all = count < most and len(discards) < SLICE and _size(found.messages) < MOST_BYTES
     if not count and not (own is not None and own.count):
         empties = [SetReservation(ended(own, (), UnitOutcome.COMMITTED, now))] if own is not None and is_all else []

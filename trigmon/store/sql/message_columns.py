@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
 
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.rules.model.stored_messages import Found, MessageColumns, Selection, kind_of
+from trigmon.rules.model.stored_messages import SLICE, Found, MessageColumns, Selection, kind_of
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.reserved_ranges import ReservedRanges
@@ -19,6 +19,7 @@ OpenRows = Callable[[str, tuple[object, ...]], Any]
 
 _decode = msgspec.msgpack.Decoder(list[MessageDescriptor]).decode
 _put_ms = attrgetter("put_ms")
+_expires_ms = itemgetter(2)
 _PRIORITIES = frozenset(range(10))
 _ARRAY = b"\xdd"
 """MessagePack's type of an array with a length of four bytes."""
@@ -47,9 +48,11 @@ def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> MessageColumns
     None where there are none, and where one has to be looked at by itself: it expires, or what is read of it cannot be
     right. Other damage is found when the message is read.
     """
-    first = list(islice(rows, limit))
-    if not first:
+    rows = iter(rows)
+    first = list(islice(rows, min(limit, SLICE)))
+    if not first or any(map(_expires_ms, first)):  # where most do, no more have been read in vain
         return None
+    first += islice(rows, max(0, limit - SLICE))
     numbers, priorities, expiries, sizes, heads = map(list, zip(*first, strict=True))
     if any(expiries) or set(map(type, chain(priorities, expiries, sizes))) != {int}:
         return None

@@ -43,7 +43,7 @@ class Range(NamedTuple):
         """The ordinal behind the last one's."""
         return self.ordinal + self.last - self.first + 1
 
-    def numbers(self, first: int, end: int) -> Stretch:
+    def stretch(self, first: int, end: int) -> Stretch:
         """Returns the numbers of a part of it, from one ordinal to before another."""
         by = self.first - self.ordinal
         return first + by, end - 1 + by

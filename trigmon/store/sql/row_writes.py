@@ -209,8 +209,8 @@ def _set_reservation(store: RowStore, change: r.SetReservation) -> None:
 
 
 def _settle_reserved(store: RowStore, change: r.SettleReserved) -> None:
-    store.ranges.remove(store.numbers[change.q_name], change.numbers)
-    store.remove_stretches(change.numbers)
+    store.ranges.remove(store.numbers[change.q_name], change.stretches)
+    store.remove_stretches(change.stretches)
 
 
 def _return_reserved(store: RowStore, change: r.ReturnReserved) -> None:

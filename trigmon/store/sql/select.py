@@ -158,7 +158,7 @@ class Look:
             if of is not None:
                 behind = min(end, first + room)
                 room -= behind - first
-                found.append(of.numbers(first, behind))
+                found.append(of.stretch(first, behind))
             else:
                 with closing(self._rows([(sql.NUMBERS, (wanted.reservation, first, end))])) as rows:
                     marked = list(islice(rows, room))

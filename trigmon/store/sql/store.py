@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, ClassVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
@@ -19,7 +20,7 @@ from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, Stretch, in_stretches
+from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, Stretch, numbers_in
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
@@ -203,28 +204,42 @@ class RowStore(BaseStore):
         return found
 
     def _found(self, selection: Selection, number: int) -> Found:
+        if selection.form is not Form.COLUMNS or selection.limit <= SLICE:
+            return self._looked_up(selection, number)
+        if self.reserves_ranges and (found := self._columns(selection, number)) is not None:
+            return found
+        # Whole messages, and rows that are to be marked, would make the turn several times as long.
+        return replace(self._looked_up(replace(selection, limit=SLICE), number), most=SLICE)
+
+    def _looked_up(self, selection: Selection, number: int) -> Found:
         has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
-        has_groups = self.messages.groups.has_groups(number)
-        if not has_own and not has_groups and number not in self.leftovers.available:
+        found: Found | None = None
+        if selection.form is Form.COLUMNS:
+            found = self._columns(selection, number)
+        elif not has_own and self._is_as_it_lies(number):
             found = self._heads.found(selection, number, self.standing.locks)
-            if found is None and selection.form is Form.COLUMNS and self._can_be_columns(selection.q_name):
-                found = find_columns(self._open_rows, self.ranges, selection, number)
-            if found is not None:
-                return found
+        if found is not None:
+            return found
         return Look(
             partial(open_available, self._open_rows, self.ranges),
             selection,
             number,
             self.standing.locks,
-            has_groups=has_groups,
+            has_groups=self.messages.groups.has_groups(number),
             has_own=has_own,
             available=self.leftovers.available.get(number, ()),
             ranges=self.ranges.of_queue(number),
         ).found()
 
-    def _can_be_columns(self, q_name: str) -> bool:
-        """Returns whether none has to be looked for among the locks, and none that is damaged was met."""
-        return not self.standing.locks and q_name not in self._checked
+    def _columns(self, selection: Selection, number: int) -> Found | None:
+        """Returns messages by columns, None where one may be locked or damaged, and has to be looked at by itself."""
+        if self.standing.locks or selection.q_name in self._checked or not self._is_as_it_lies(number):
+            return None
+        return find_columns(self._open_rows, self.ranges, selection, number)
+
+    def _is_as_it_lies(self, number: int) -> bool:
+        """Returns whether a queue has no messages of groups, and no rows that are to be rewritten."""
+        return not self.messages.groups.has_groups(number) and number not in self.leftovers.available
 
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self.rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
@@ -256,7 +271,7 @@ class RowStore(BaseStore):
 
     def remove_stretches(self, parts: Iterable[Stretch]) -> None:
         """Removes the rows of all messages of these numbers."""
-        self.remove_rows(list(in_stretches(parts)))
+        self.remove_rows(list(numbers_in(parts)))
 
     def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks the rows of these messages as reserved, with the ordinals from ``first`` on."""
