@@ -184,7 +184,7 @@ USED_BY_FILE = {
     "tests/store/test_store_damage.py::test_a_definition_that": "postgres",
     "tests/store/test_store_repair.py::test_a_salvage_that_is_killed": "process",
     "tests/test_checksum.py::test_a_platform": "process",
-    "tests/test_malloc.py": "process",
+    "tests/test_process_memory.py": "process",
     "tests/test_testing.py::test_a_process_that_ends_in_its_unit": "process",
     "tests/test_testing.py::test_another_process": "process",
     "tests/test_testing.py::test_it_may_be_named": "process",

@@ -17,7 +17,7 @@ from tests.benchmarks.heads import BATCH
 from tests.benchmarks.loads import cpu_seconds, cpu_seconds_at_rest
 from tests.daemons import Daemon, define
 from trigmon.client.reservation import Reservation
-from trigmon.malloc import keep_freed_memory
+from trigmon.process_memory import keep_freed_memory
 from trigmon.spark import options
 from trigmon.spark.arrow_rows import COLUMNS
 from trigmon.spark.reader import Stretch, read_stretch

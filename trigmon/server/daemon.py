@@ -17,8 +17,8 @@ from importlib.metadata import version
 from typing import Any
 
 from trigmon import log, paths
-from trigmon.malloc import give_back_freed_memory, keep_freed_memory
 from trigmon.notify import ServiceManager, inherited_sockets
+from trigmon.process_memory import give_back_freed_memory, tune_for_server
 from trigmon.qmgr.manager import QueueManager
 from trigmon.qmgr.timed_work import JOBS
 from trigmon.server.arrivals import Arrivals
@@ -55,7 +55,7 @@ def run(settings: Settings, *, with_monitor: bool = True, accept_loss: bool = Fa
     what became of the last calls is known only after the next start.
     """
     log.configure(settings.log.level, settings.log.format)
-    keep_freed_memory()
+    tune_for_server()
     try:
         with asyncio.Runner(loop_factory=EventLoop) as runner:
             return runner.run(Daemon(settings, with_monitor=with_monitor, accept_loss=accept_loss).serve())

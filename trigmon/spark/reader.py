@@ -24,11 +24,11 @@ from trigmon.client.browse import Range, browse, plan
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.client.reservation import read_rows, reserve
-from trigmon.malloc import keep_freed_memory
 from trigmon.mq.calls import Display, ReadReserved, Reserve, Settle
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.packed_messages import unpacked
 from trigmon.mq.replies import Listing, ReservedRows, Settled, WasGot
+from trigmon.process_memory import keep_freed_memory
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
 from trigmon.spark.options import MAX_ROWS, Options

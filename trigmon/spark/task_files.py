@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from trigmon.malloc import keep_freed_memory
 from trigmon.mq.errors import MQError
+from trigmon.process_memory import keep_freed_memory
 from trigmon.spark import options
 from trigmon.spark.arrow_rows import UnfitRowError
 from trigmon.spark.files.parquet_file import arrow_columns, check_types, write_rows

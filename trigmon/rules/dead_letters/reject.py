@@ -127,7 +127,7 @@ def _leaving(call: PutOff, facts: Facts, changes: list[AnyChange], now: int) -> 
         return changes
     message = call.message
     settled = SettleReserved(message.q_name, ((message.number, message.number),), (message,))
-    ordinal = call.message.ordinal
+    ordinal = message.ordinal
     gone = ended(reservation, [Due(ordinal, ordinal + 1)], UnitOutcome.COMMITTED, now)
     check_stretches(gone)
     without_row = SetReservation(replace(gone, due=reservation.due))

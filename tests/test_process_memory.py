@@ -1,4 +1,4 @@
-"""Freed memory is kept for the next buffers, which then cost no page faults, and is given back in the end."""
+"""Freed memory is kept for the next buffers, which cost no page faults then; garbage is looked for seldom and found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGES = 8_000_000 // getpagesize()
 """Those of eight megabytes."""
 FRAMES = """
 import resource
-from trigmon.malloc import keep_freed_memory
+from trigmon.process_memory import keep_freed_memory
 {keep}
 def frame():
     bodies = [bytes(2 << 20) for _ in range(4)]
@@ -31,7 +31,7 @@ print(faults() - before)
 
 LEFT = """
 from pathlib import Path
-from trigmon.malloc import give_back_freed_memory, keep_freed_memory
+from trigmon.process_memory import give_back_freed_memory, keep_freed_memory
 keep_freed_memory()
 blocks, kept = [], []
 for _ in range(60):
@@ -75,3 +75,28 @@ def test_a_reservation_that_is_read_again_costs_the_queue_manager_few_page_fault
             before = faults_of(shared_daemon.process.pid)
             assert sum(len(message.data) for _, message in reservation.read()) == 8000 * 1024
         assert faults_of(shared_daemon.process.pid) - before < PAGES // 4
+
+
+COLLECTED = """
+import gc
+from trigmon.process_memory import YOUNG_OBJECTS, tune_for_server
+looks, ends = [], []
+gc.callbacks.append(lambda phase, _: looks.append(phase))
+{tune}
+class Cycle:
+    def __init__(self):
+        self.own = self
+    def __del__(self):
+        ends.append(self)
+Cycle()
+rows = [(n,) for n in range(YOUNG_OBJECTS - 5_000)]
+before = len(looks)
+more = [[n] for n in range(10_000)]
+print({what})
+"""
+
+
+def test_rows_by_the_thousand_are_not_looked_at_and_garbage_ends_all_the_same():
+    assert printed(COLLECTED.format(tune="pass", what="before")) > 10
+    assert printed(COLLECTED.format(tune="tune_for_server()", what="before")) == 0
+    assert printed(COLLECTED.format(tune="tune_for_server()", what="len(ends)")) == 1
