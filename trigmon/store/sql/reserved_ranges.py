@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from trigmon.rules.model.stored_messages import Reserved, Stretch, stretches
+from trigmon.rules.model.stored_messages import Reserved, ReservedNumbers, Stretch, stretches
 from trigmon.store.sql import statements as sql
 
 KEY = "reserved"
@@ -191,3 +191,28 @@ def parts_of(wanted: Reserved, ranges: Iterable[Range]) -> Iterator[tuple[int, i
         yield first, at, each
     if at < wanted.end:
         yield at, wanted.end, None
+
+
+def numbers_of(
+    wanted: Reserved, ranges: Iterable[Range], limit: int, marked: Callable[[int, int, int], list[tuple[int, int]]]
+) -> ReservedNumbers:
+    """Returns the numbers of these ordinals, the first ``limit`` of them.
+
+    ``marked`` returns the numbers of marked rows, each with its ordinal, by the ordinals' first and end and how many
+    at most.
+    """
+    found: list[Stretch] = []
+    behind = wanted.end
+    for first, end, of in parts_of(wanted, ranges):
+        if of is not None:
+            behind = min(end, first + limit)
+            limit -= behind - first
+            found.append(of.stretch(first, behind))
+        else:
+            rows = marked(first, end, limit)
+            limit -= len(rows)
+            found += stretches([number for number, _ in rows])
+            behind = end if limit else rows[-1][1] + 1
+        if not limit:
+            break
+    return ReservedNumbers(tuple(found), behind)

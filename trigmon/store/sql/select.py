@@ -23,15 +23,13 @@ from trigmon.rules.model.stored_messages import (
     ReservedNumbers,
     Selection,
     StoredMessage,
-    Stretch,
     follows,
-    stretches,
 )
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
 from trigmon.store.sql.picked_messages import LOST, Picked, Row, is_locked, message_of
-from trigmon.store.sql.reserved_ranges import Range, parts_of
+from trigmon.store.sql.reserved_ranges import Range, numbers_of, parts_of
 
 Statement = tuple[str, tuple[object, ...]]
 Execute = Callable[[str, tuple[object, ...]], Any]
@@ -152,22 +150,12 @@ class Look:
 
     def _numbers(self, wanted: Reserved) -> ReservedNumbers:
         """Returns the numbers of these messages; those of ranges without a look at any row."""
-        found: list[Stretch] = []
-        room, behind = self._selection.limit, wanted.end
-        for first, end, of in parts_of(wanted, self._ranges):
-            if of is not None:
-                behind = min(end, first + room)
-                room -= behind - first
-                found.append(of.stretch(first, behind))
-            else:
-                with closing(self._rows([(sql.NUMBERS, (wanted.reservation, first, end))])) as rows:
-                    marked = list(islice(rows, room))
-                room -= len(marked)
-                found += stretches([number for number, _ in marked])
-                behind = end if room else marked[-1][1] + 1
-            if not room:
-                break
-        return ReservedNumbers(tuple(found), behind)
+
+        def marked(first: int, end: int, most: int) -> list[tuple[int, int]]:
+            with closing(self._rows([(sql.NUMBERS, (wanted.reservation, first, end))])) as rows:
+                return list(islice(rows, most))
+
+        return numbers_of(wanted, self._ranges, self._selection.limit, marked)
 
     def _reserved_statements(self, wanted: Reserved, marked: str, stretch: str) -> list[Statement]:
         """Returns the statements for these ordinals: ``stretch`` for those of a range, ``marked`` for the others."""

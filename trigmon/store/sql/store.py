@@ -206,7 +206,7 @@ class RowStore(BaseStore):
     def _found(self, selection: Selection, number: int) -> Found:
         if selection.form is not Form.COLUMNS or selection.limit <= SLICE:
             return self._looked_up(selection, number)
-        if self.reserves_ranges and (found := self._columns(selection, number)) is not None:
+        if self.reserves_ranges and (found := _columns(self, selection, number)) is not None:
             return found
         # Whole messages, and rows that are to be marked, would make the turn several times as long.
         return replace(self._looked_up(replace(selection, limit=SLICE), number), most=SLICE)
@@ -215,8 +215,8 @@ class RowStore(BaseStore):
         has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
         found: Found | None = None
         if selection.form is Form.COLUMNS:
-            found = self._columns(selection, number)
-        elif not has_own and self._is_as_it_lies(number):
+            found = _columns(self, selection, number)
+        elif not has_own and _are_rows_final(self, number):
             found = self._heads.found(selection, number, self.standing.locks)
         if found is not None:
             return found
@@ -230,16 +230,6 @@ class RowStore(BaseStore):
             available=self.leftovers.available.get(number, ()),
             ranges=self.ranges.of_queue(number),
         ).found()
-
-    def _columns(self, selection: Selection, number: int) -> Found | None:
-        """Returns messages by columns, None where one may be locked or damaged, and has to be looked at by itself."""
-        if self.standing.locks or selection.q_name in self._checked or not self._is_as_it_lies(number):
-            return None
-        return find_columns(self._open_rows, self.ranges, selection, number)
-
-    def _is_as_it_lies(self, number: int) -> bool:
-        """Returns whether a queue has no messages of groups, and no rows that are to be rewritten."""
-        return not self.messages.groups.has_groups(number) and number not in self.leftovers.available
 
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self.rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
@@ -265,13 +255,9 @@ class RowStore(BaseStore):
 
     # -- writing ----------------------------------------------------------------------------------------
 
-    def remove_rows(self, numbers: Sequence[int]) -> None:
-        """Removes the rows of these messages."""
-        self.many(sql.REMOVE_MESSAGE, ((number,) for number in numbers))
-
     def remove_stretches(self, parts: Iterable[Stretch]) -> None:
         """Removes the rows of all messages of these numbers."""
-        self.remove_rows(list(numbers_in(parts)))
+        self.many(sql.REMOVE_MESSAGE, ((number,) for number in numbers_in(parts)))
 
     def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks the rows of these messages as reserved, with the ordinals from ``first`` on."""
@@ -332,6 +318,18 @@ def definition_of(kind: str, text: str) -> AnyDefinition:
         return cast("AnyDefinition", msgspec.json.decode(text, type=KINDS[ObjectType[kind]]))
     except (KeyError, msgspec.MsgspecError) as error:
         raise StoreBroken(f"the definition of a {kind} cannot be read: {error}") from error
+
+
+def _columns(store: RowStore, selection: Selection, number: int) -> Found | None:
+    """Returns messages by columns, None where one may be locked or damaged, and has to be looked at by itself."""
+    if store.standing.locks or selection.q_name in store._checked or not _are_rows_final(store, number):
+        return None
+    return find_columns(store._open_rows, store.ranges, selection, number)
+
+
+def _are_rows_final(store: RowStore, number: int) -> bool:
+    """Returns whether a queue has no messages of groups, and no rows that are to be rewritten."""
+    return not store.messages.groups.has_groups(number) and number not in store.leftovers.available
 
 
 def _has_own(unit: UnitFacts | None, q_name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trigmon.rules.model.stored_messages import stretches
 from trigmon.store.sql import statements as sql
 from trigmon.store.sqlite.put_rows import PutStore, only_in_journal
 
@@ -26,7 +27,7 @@ class GotRows:
         """Removes rows."""
         self._store.turns.begin()
         with only_in_journal(self._store):
-            self._store.remove_rows(numbers)
+            self._store.remove_stretches(stretches(numbers))
 
     def mark(self, unit_id: int, numbers: Sequence[int]) -> None:
         """Marks messages as got by a unit of work; young ones get their rows."""

@@ -11,6 +11,7 @@ import apsw
 from trigmon.mq.descriptors import NO_ID
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.state import Standing
+from trigmon.rules.model.stored_messages import Stretch
 from trigmon.rules.model.transitions import follow_alike_puts
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
@@ -47,8 +48,8 @@ class PutStore(Protocol):
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         """Runs the same write with each of the values."""
 
-    def remove_rows(self, numbers: Sequence[int]) -> None:
-        """Removes the rows of these messages."""
+    def remove_stretches(self, parts: Iterable[Stretch]) -> None:
+        """Removes the rows of all messages of these numbers."""
 
 
 def apply_alike(store: PutStore, puts: list[c.AddMessage], can_be_undone: bool) -> None:

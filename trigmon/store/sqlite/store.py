@@ -24,7 +24,7 @@ from trigmon.mq.errors import ObjectDamaged
 from trigmon.rules.model import changes as c
 from trigmon.rules.model.alike_puts import WithAlikePuts
 from trigmon.rules.model.change import STORED, SYNCED
-from trigmon.rules.model.stored_messages import Cursor, Found, Selection, Stretch, stretches
+from trigmon.rules.model.stored_messages import Cursor, Found, Selection, Stretch
 from trigmon.store.base import durability_of
 from trigmon.store.port import StoreBroken
 from trigmon.store.sql import statements as sql
@@ -234,10 +234,6 @@ class SqliteStore(RowStore):
     def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
         """Marks reserved messages, one statement for each range of consecutive numbers."""
         self.many(sql.RESERVE_STRETCH, map(marks, ranges_of(queue, reservation, first, numbers)))
-
-    def remove_rows(self, numbers: Sequence[int]) -> None:
-        """Removes rows, by one statement for each range of consecutive numbers."""
-        self.remove_stretches(stretches(numbers))
 
     def remove_stretches(self, parts: Iterable[Stretch]) -> None:
         """Removes rows, by one statement for each stretch."""
