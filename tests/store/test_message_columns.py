@@ -10,8 +10,8 @@ from tests.store.reserving import BROWSE, IN, fill, got, reserve
 from trigmon.mq.calls import Commit, Get, Put, PutMany
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, MsgFlag, PutOption, ReportOption
-from trigmon.rules.model.stored_messages import Form, Selection, columns_of
-from trigmon.store.sql import leftovers, message_columns
+from trigmon.rules.model.stored_messages import SLICE, Form, Selection, columns_of
+from trigmon.store.sql import leftovers, message_columns, message_finder
 
 ROWS = "SELECT id, priority, expires_ms, length(data), descriptor FROM message ORDER BY id"
 SQL = pytest.mark.parametrize("world", ["sqlite", "postgres"], indirect=True)
@@ -88,7 +88,7 @@ def test_a_descriptor_that_lacks_its_end_does_not_take_that_of_the_next_one(worl
     fill(world, 3)
     world.restart()  # now they have rows
     rows = [list(row) for row in world.store.rows(ROWS)]
-    assert len(message_columns.read_columns(rows, q, 9)) == 3
+    assert len(message_columns.read_columns(rows, q, 9).columns) == 3
     for cut in range(1, len(rows[1][4])):
         shorter = [rows[0], [*rows[1][:4], rows[1][4][:-cut]], rows[2]]
         assert message_columns.read_columns(shorter, q, 9) is None
@@ -101,6 +101,34 @@ def test_a_priority_that_no_message_can_have_is_looked_at_by_itself(world, q):
     rows = [list(row) for row in world.store.rows(ROWS)]
     for priority in (-1, 10, "0"):
         assert message_columns.read_columns([[rows[0][0], priority, *rows[0][2:]], *rows[1:]], q, 9) is None
+
+
+@SQL
+def test_a_message_that_expires_is_looked_at_with_those_of_its_slice_alone(world, q):
+    fill(world, 1)
+    world.restart()  # now it has a row
+    ((number, priority, _, size, head),) = world.store.rows(ROWS)
+
+    def read(expiring):
+        rows = [(number + n, priority, int(n == expiring), size, head) for n in range(2 * SLICE)]
+        unread = iter(rows)
+        found = message_columns.read_columns(unread, q, len(rows))
+        return found and (found.columns.numbers, found.most), len(list(unread))
+
+    numbers = list(range(number, number + 2 * SLICE))
+    assert read(None) == ((numbers, 0), 0)
+    assert read(SLICE - 1) == (None, SLICE), "the slice behind it has been read in vain"
+    assert read(SLICE) == ((numbers[:SLICE], SLICE), 0)
+
+
+@SQL
+def test_where_all_messages_expire_columns_are_looked_for_once_a_slice(world, q, monkeypatch):
+    world.did(PutMany(q_name=q, bodies=[b"x"] * (3 * SLICE), descriptor=MessageDescriptor(expiry=9999)))
+    looks = []
+    find = message_finder.find_columns
+    monkeypatch.setattr(message_finder, "find_columns", lambda *given: looks.append(given) or find(*given))
+    assert reserve(world).count == 3 * SLICE
+    assert len(looks) == 4, "the last finds the queue empty"
 
 
 @pytest.mark.parametrize(("room", "is_plain"), [(3, True), (9, False)])

@@ -87,6 +87,17 @@ class MessageColumns(msgspec.Struct, frozen=True):
             self.kinds[:count],
         )
 
+    def joined(self, behind: MessageColumns) -> MessageColumns:
+        """Returns these messages, and behind them others of the same queue."""
+        return MessageColumns(
+            self.q_name,
+            self.numbers + behind.numbers,
+            self.priorities + behind.priorities,
+            self.sizes + behind.sizes,
+            self.put_ms + behind.put_ms,
+            self.kinds + behind.kinds,
+        )
+
 
 kind_of: Callable[[MessageDescriptor], Kind] = attrgetter("report", "format", "put_appl_type")
 """Returns Report, Format and PutApplType of a message."""
@@ -127,6 +138,11 @@ def stretches(numbers: Sequence[int]) -> Iterator[Stretch]:
 def numbers_in(parts: Iterable[Stretch]) -> Iterator[int]:
     """Yields the numbers of these stretches."""
     return chain.from_iterable(range(first, last + 1) for first, last in parts)
+
+
+def count_in(parts: Iterable[Stretch]) -> int:
+    """Returns how many numbers are in these stretches."""
+    return sum(last - first + 1 for first, last in parts)
 
 
 class Summary(msgspec.Struct, frozen=True):

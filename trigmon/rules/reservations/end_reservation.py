@@ -32,6 +32,7 @@ from trigmon.rules.model.stored_messages import (
     Reserved,
     ReservedNumbers,
     Selection,
+    count_in,
     stretches,
 )
 from trigmon.rules.reservations.find_reservation import asked_for, check_stretches, left_of, named
@@ -111,27 +112,28 @@ def decide_sweep(call: Sweep, facts: Facts, found: Found | None, now: int, ids: 
     if reservation is None or found is None:
         return Decision(Counted(count=0))
     due, *others = reservation.due
-    numbers = found.numbers or _numbers_of(found, due.end)
+    numbers = found.numbers or _settled(found, due)
     rest = [replace(due, first=numbers.end)] if numbers.end < due.end else []
     after = replace(reservation, due=(*rest, *others))
     backs = (*found.messages, *found.damaged) if due.returns else found.damaged
     changes: list[AnyChange] = [ReturnReserved(backs, due.adds)] if backs else []
     internal_calls: list[Call] = []
-    if not due.returns and numbers.stretches:
+    if numbers.stretches:
         changes.append(SettleReserved(reservation.q_name, numbers.stretches, found.messages))
         asking = () if reservation.is_plain else found.messages
         internal_calls = [each for message in asking for each in delivery_report(message, facts, now, 0)]
     # A message that is back may be got and be gone: then the record must not bring it back once more.
     changes.append(SetReservation(after, must_last=bool(backs)))
     events = (SweepDue((reservation.number,)),) if after.due else ()
-    count = sum(last - first + 1 for first, last in numbers.stretches) + len(found.damaged)
+    count = count_in(numbers.stretches) + len(backs)
     return Decision(Counted(count=count, more=bool(after.due)), changes, internal_calls, events)
 
 
-def _numbers_of(found: Found, end: int) -> ReservedNumbers:
-    """Returns the numbers of whole messages; where there are none, nothing is left before this ordinal."""
-    behind = max((row.ordinal + 1 for row in (*found.messages, *found.damaged)), default=end)
-    return ReservedNumbers(tuple(stretches([message.number for message in found.messages])), behind)
+def _settled(found: Found, due: Due) -> ReservedNumbers:
+    """Returns the numbers of whole messages that are settled; where nothing was found, nothing is left of this part."""
+    behind = max((row.ordinal + 1 for row in (*found.messages, *found.damaged)), default=due.end)
+    numbers = [] if due.returns else [message.number for message in found.messages]
+    return ReservedNumbers(tuple(stretches(numbers)), behind)
 
 
 def decide_leave_reservation(call: LeaveReservation, facts: Facts, found: Found | None, now: int, ids: Ids) -> Decision:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import chain, islice
-from operator import attrgetter, itemgetter
+from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -19,7 +19,6 @@ OpenRows = Callable[[str, tuple[object, ...]], Any]
 
 _decode = msgspec.msgpack.Decoder(list[MessageDescriptor]).decode
 _put_ms = attrgetter("put_ms")
-_expires_ms = itemgetter(2)
 _PRIORITIES = frozenset(range(10))
 _ARRAY = b"\xdd"
 """MessagePack's type of an array with a length of four bytes."""
@@ -36,27 +35,39 @@ def find_columns(open_rows: OpenRows, ranges: ReservedRanges, selection: Selecti
 
     rows = open_available(open_columns, ranges, sql.FIND_FIRST["plain"], (number,))
     try:
-        columns = read_columns(rows, selection.q_name, selection.limit)
+        return read_columns(rows, selection.q_name, selection.limit)
     finally:
         rows.close(True)
-    return None if columns is None else Found(columns=columns)
 
 
-def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> MessageColumns | None:
+def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> Found | None:
     """Returns the messages of the first rows of :func:`trigmon.store.sql.statements.by_columns`.
 
-    None where there are none, and where one has to be looked at by itself: it expires, or what is read of it cannot be
-    right. Other damage is found when the message is read.
+    None where there are none, and where one of the first :data:`SLICE` has to be looked at by itself: it expires, or
+    what is read of it cannot be right. Where one behind these has to, these alone. Other damage is found when the
+    message is read.
     """
     rows = iter(rows)
-    first = list(islice(rows, min(limit, SLICE)))
-    if not first or any(map(_expires_ms, first)):  # where most do, no more have been read in vain
+    first = _columns(list(islice(rows, min(limit, SLICE))), q_name)
+    if first is None:
         return None
-    first += islice(rows, max(0, limit - SLICE))
-    numbers, priorities, expiries, sizes, heads = map(list, zip(*first, strict=True))
-    if any(expiries) or set(map(type, chain(priorities, expiries, sizes))) != {int}:
+    more = list(islice(rows, max(0, limit - SLICE)))
+    if not more:
+        return Found(columns=first)
+    rest = _columns(more, q_name)
+    return Found(columns=first, most=SLICE) if rest is None else Found(columns=first.joined(rest))
+
+
+def _columns(rows: list[Any], q_name: str) -> MessageColumns | None:
+    """Returns the messages of rows; None where there are none, and where one has to be looked at by itself."""
+    if not rows:
         return None
-    if not set(priorities) <= _PRIORITIES:
+    numbers, priorities, expiries, sizes, heads = map(list, zip(*rows, strict=True))
+    if (
+        set(expiries) != {0}
+        or not set(priorities) <= _PRIORITIES
+        or {*map(type, priorities), *map(type, sizes)} != {int}
+    ):
         return None
     try:
         descriptors = _decode(_ARRAY + len(heads).to_bytes(4, "big") + b"".join(heads))

@@ -92,14 +92,14 @@ class ReservedRanges:
 
     def take(self, queue: int, reservation: int, ordinal: int, numbers: Sequence[int]) -> bool:
         """Returns whether these messages are in the record now; if not, their rows are to be marked."""
-        parts = list(stretches(numbers))
+        parts = list(ranges_of(queue, reservation, ordinal, numbers))
         count = sum(map(len, self._of.values()))
         if len(parts) > 1 and (len(numbers) < self.least * len(parts) or count + len(parts) > self.most):
             return False
         if count >= self.most or sum(each.last - each.first for each in self._all()) >= MOST_ROWS:
             return False
         of = self._of.setdefault(queue, [])
-        for each in ranges_of(queue, reservation, ordinal, numbers):
+        for each in parts:
             _add(of, each)
         self._write()
         return True

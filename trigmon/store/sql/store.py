@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, cast
 
 import msgspec
-from msgspec.structs import replace
 
 from trigmon.mq.attributes import KINDS, AnyDefinition, LocalQueue
 from trigmon.mq.enums import DefinitionType, ObjectType, UnitOutcome
 from trigmon.mq.run import Run
 from trigmon.rules.model import reservation_changes as r
-from trigmon.rules.model.handles import UnitFacts
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.reservation import Reservation
 from trigmon.rules.model.run_facts import Paused
 from trigmon.rules.model.state import Standing
-from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection, Stretch, numbers_in
+from trigmon.rules.model.stored_messages import SLICE, Found, Selection, Stretch, numbers_in
 from trigmon.store.base import ID_BLOCK, BaseStore
 from trigmon.store.port import AnothersStore, StoreBroken
 from trigmon.store.sql import statements as sql
-from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.leftovers import Leftovers
-from trigmon.store.sql.message_columns import find_columns
+from trigmon.store.sql.message_finder import MessageFinder
 from trigmon.store.sql.outcomes import Outcomes
 from trigmon.store.sql.queue_heads import QueueHeads, ReadRows
 from trigmon.store.sql.read_ahead import Ahead
 from trigmon.store.sql.reserved_ranges import ReservedRanges
 from trigmon.store.sql.row_writes import Messages
 from trigmon.store.sql.run_rows import BEHIND_ALL, Ledger
-from trigmon.store.sql.select import Look
 
 WEEK_MS = 7 * 86_400_000
 
@@ -75,10 +70,16 @@ class RowStore(BaseStore):
         self.ranges = ReservedRanges(self._run_sql, self.rows)
         self.outcomes = Outcomes(execute, self.rows)
         self.ahead = Ahead()
-        self._heads = QueueHeads(self.ahead, read_rows)
+        heads = QueueHeads(self.ahead, read_rows)
+        self._finder = MessageFinder(
+            self._open_rows,
+            heads,
+            self.ranges,
+            self.leftovers,
+            self.messages.groups,
+            reserves_ranges=self.reserves_ranges,
+        )
         self._looked_to = ""
-        # Queues whose reserved messages were found to be damaged: look-ups read all of a message until the next start.
-        self._checked: set[str] = set()
 
     # -- what a database does ---------------------------------------------------------------------------
 
@@ -196,40 +197,9 @@ class RowStore(BaseStore):
         if number is None:
             return Found()
         try:
-            found = self._found(selection, number)
-            if selection.reserved is not None and found.damaged:
-                self._checked.add(selection.q_name)
+            return self._finder.found(selection, number, self.standing)
         except self.error as error:
             raise StoreBroken(str(error)) from error
-        return found
-
-    def _found(self, selection: Selection, number: int) -> Found:
-        if selection.form is not Form.COLUMNS or selection.limit <= SLICE:
-            return self._looked_up(selection, number)
-        if self.reserves_ranges and (found := _columns(self, selection, number)) is not None:
-            return found
-        # Whole messages, and rows that are to be marked, would make the turn several times as long.
-        return replace(self._looked_up(replace(selection, limit=SLICE), number), most=SLICE)
-
-    def _looked_up(self, selection: Selection, number: int) -> Found:
-        has_own = _has_own(self.standing.units.get(selection.unit_id), selection.q_name)
-        found: Found | None = None
-        if selection.form is Form.COLUMNS:
-            found = _columns(self, selection, number)
-        elif not has_own and _are_rows_final(self, number):
-            found = self._heads.found(selection, number, self.standing.locks)
-        if found is not None:
-            return found
-        return Look(
-            partial(open_available, self._open_rows, self.ranges),
-            selection,
-            number,
-            self.standing.locks,
-            has_groups=self.messages.groups.has_groups(number),
-            has_own=has_own,
-            available=self.leftovers.available.get(number, ()),
-            ranges=self.ranges.of_queue(number),
-        ).found()
 
     def _ended(self, reservation: int) -> Reservation | None:
         rows = self.rows(sql.RESERVATION, (reservation,)) if 0 < reservation < BEHIND_ALL else []
@@ -318,19 +288,3 @@ def definition_of(kind: str, text: str) -> AnyDefinition:
         return cast("AnyDefinition", msgspec.json.decode(text, type=KINDS[ObjectType[kind]]))
     except (KeyError, msgspec.MsgspecError) as error:
         raise StoreBroken(f"the definition of a {kind} cannot be read: {error}") from error
-
-
-def _columns(store: RowStore, selection: Selection, number: int) -> Found | None:
-    """Returns messages by columns, None where one may be locked or damaged, and has to be looked at by itself."""
-    if store.standing.locks or selection.q_name in store._checked or not _are_rows_final(store, number):
-        return None
-    return find_columns(store._open_rows, store.ranges, selection, number)
-
-
-def _are_rows_final(store: RowStore, number: int) -> bool:
-    """Returns whether a queue has no messages of groups, and no rows that are to be rewritten."""
-    return not store.messages.groups.has_groups(number) and number not in store.leftovers.available
-
-
-def _has_own(unit: UnitFacts | None, q_name: str) -> bool:
-    return unit is not None and any(name == q_name for name, _ in unit.puts)
