@@ -26,6 +26,7 @@ from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.mq.enums import GetOption, OpenOption
 from trigmon.mq.paging import all_rows
 from trigmon.mq.reasons import Reason
+from trigmon.qmgr.queue_history import LONG, SHORT, Activity
 from trigmon.qmgr.sessions import Identity
 
 SYNCPOINT = int(GetOption.SYNCPOINT)
@@ -187,6 +188,20 @@ def test_a_put_time_that_a_program_has_set_is_no_time_on_the_queue_before_it_or_
         world.put("Q", put_ms=put_ms)
         get(world)
         assert 0 <= status(world)["q_time_long_us"] <= 999_999_999
+
+
+def test_times_of_messages_that_are_got_together_count_as_those_of_single_gets():
+    dice = random.Random(7)
+    together, single = Activity(0), Activity(0)
+    for now in range(100_000, 400_000, 10_000):
+        times = [t for t in dice.choices(range(now - 90_000, now + 500), k=20) for _ in range(dice.choice([1, 2, 90]))]
+        together.got_many("Q", times, now)
+        for put_ms in times:
+            single.got("Q", put_ms, now)
+        one, other = together.of("Q", 0), single.of("Q", 0)
+        assert (one.gets, one.last_get_ms) == (other.gets, other.last_get_ms)
+        assert one.q_time_short_us == pytest.approx(other.q_time_short_us, abs=2**SHORT)
+        assert one.q_time_long_us == pytest.approx(other.q_time_long_us, abs=2**LONG)
 
 
 class Changes:

@@ -5,6 +5,7 @@ Each only writes through :meth:`Standing.write` and :meth:`Standing.drop`, so th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -290,10 +291,8 @@ def _settle_reserved(standing: Standing, change: r.SettleReserved) -> None:
 
 def _counted(priorities: Iterable[int]) -> list[int]:
     """Returns how many there are of each priority."""
-    counts = [0] * 10
-    for priority in priorities:
-        counts[priority] += 1
-    return counts
+    counts = Counter(priorities)
+    return [counts[priority] for priority in range(10)]
 
 
 def _set_reservation(standing: Standing, change: r.SetReservation) -> None:
