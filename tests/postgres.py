@@ -26,6 +26,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from tests.processes import cpu_seconds_of_all, stat_of
 from trigmon.store.postgres.connection import LEASE_MS, Place, empty
 from trigmon.store.postgres.group.group import PostgresGroup
 from trigmon.store.postgres.schemas import GROUP
@@ -150,15 +151,7 @@ class Server:
     def cpu_seconds(self) -> float:
         """Returns the CPU seconds of all its processes so far, those that have ended included."""
         assert self._process is not None
-        spent = 0
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):  # one that ended meanwhile
-                fields = stat.read_text().rpartition(")")[2].split()
-                if int(stat.parent.name) == self._process.pid:
-                    spent += sum(map(int, fields[11:15]))
-                elif int(fields[1]) == self._process.pid:
-                    spent += int(fields[11]) + int(fields[12])
-        return spent / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds_of_all(self._process.pid)
 
     def kill(self) -> None:
         """Ends it as a crash would: no process of it is left, and nothing was written at the end."""
@@ -205,7 +198,7 @@ def _children(pid: int) -> list[int]:
 def _runs(pid: int) -> bool:
     """Returns whether such a process runs; one that only was not waited for has ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return stat_of(pid)[0] != "Z"
     except OSError:
         return False
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from trigmon.keeper import run_directory
+
+CLOCK_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def of_run(run_id: str) -> list[int]:
@@ -29,3 +33,21 @@ def stat_of(pid: int) -> list[str]:
 def parent_of(pid: int) -> int:
     """Returns the process id of a process's parent."""
     return int(stat_of(pid)[1])
+
+
+def cpu_seconds(pid: int) -> float:
+    """Returns what a process has spent so far, in user and kernel."""
+    return sum(map(int, stat_of(pid)[11:13])) * CLOCK_TICK_S
+
+
+def cpu_seconds_of_all(root: int) -> float:
+    """Returns what a process and all below it have spent so far, those that have ended included."""
+    fields: dict[int, list[int]] = {}
+    for pid in run_directory.all_processes():
+        with suppress(OSError):  # one that ended meanwhile
+            words = stat_of(pid)
+            fields[pid] = [int(words[1]), *map(int, words[11:15])]
+    family = {root}
+    while more := {pid for pid, (parent, *_) in fields.items() if parent in family} - family:
+        family |= more
+    return sum(sum(fields[pid][1:]) for pid in family & fields.keys()) * CLOCK_TICK_S

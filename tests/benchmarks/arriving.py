@@ -7,9 +7,9 @@ import os
 import time
 from pathlib import Path
 
-from tests.benchmarks.loads import cpu_seconds
 from tests.benchmarks.measuring import in_turns, told
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 from tests.waiting import until
 from tests.watches.watched_queue import WATCHES
 from trigmon.mq.calls import Delete, Display, DisplayConnections

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.loads import cpu_seconds
 from tests.daemons import Daemon
+from tests.processes import cpu_seconds
 
 OBJECTS = """\
 - qlocal: APP.Q{0}

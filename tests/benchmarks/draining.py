@@ -21,8 +21,9 @@ import pyarrow.parquet
 
 import trigmon
 from tests.benchmarks.heads import BATCH
-from tests.benchmarks.loads import cpu_seconds, cpu_seconds_at_rest
+from tests.benchmarks.loads import cpu_seconds_at_rest
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 from trigmon.launch.spark import sockets
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.mq.calls import Clear
@@ -181,8 +182,8 @@ def draining(home: Path, count: int) -> Iterator[Draining]:
     daemon.home.mkdir(parents=True)
     daemon.start()
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    for setting in sockets.options(home / "sockets", {})[1::2]:  # as trigmon starts every Spark
-        builder = builder.config(*setting.split("=", 1))
+    for name, value in sockets.settings(home / "sockets").items():  # as trigmon starts every Spark
+        builder = builder.config(name, value)
     spark = builder.config("spark.log.level", "OFF").config("spark.ui.showConsoleProgress", "false").getOrCreate()
     try:
         with daemon.connect() as qm:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.daemons import Daemon, define
-from tests.processes import stat_of
+from tests.processes import cpu_seconds
 from trigmon.client.connection import Connection
 from trigmon.client.queue import Queue
 from trigmon.mq.calls import Alter
@@ -69,9 +69,9 @@ class LargeUnits:
 
     def _is_idle(self) -> bool:
         """Returns whether the daemon has used no CPU for a while: its slices follow one another at once."""
-        before = cpu_ticks(self.daemon.process.pid)
+        before = cpu_seconds(self.daemon.process.pid)
         time.sleep(IDLE_S)
-        return cpu_ticks(self.daemon.process.pid) == before
+        return cpu_seconds(self.daemon.process.pid) == before
 
 
 def pair(queue: Queue) -> float:
@@ -80,10 +80,6 @@ def pair(queue: Queue) -> float:
     queue.put(b"s" * 100)
     queue.get()
     return (time.perf_counter() - began) * 1000
-
-
-def cpu_ticks(pid: int) -> int:
-    return sum(map(int, stat_of(pid)[11:13]))
 
 
 def measured(directory: Path, count: int) -> None:

@@ -6,10 +6,9 @@ import multiprocessing
 import time
 from collections.abc import Callable
 
-from tests.processes import stat_of
+from tests.processes import cpu_seconds
 
 _FORK = multiprocessing.get_context("fork")
-CLOCK_TICK_S = 0.01
 REST_S = 1.0
 
 Client = Callable[[int, Callable[[], None]], None]
@@ -33,11 +32,6 @@ def seconds(clients: int, client: Client) -> float:
     took = time.perf_counter() - began
     assert all(worker.exitcode == 0 for worker in workers), "a client failed"
     return took
-
-
-def cpu_seconds(pid: int) -> float:
-    """What a process has spent so far, in user and kernel."""
-    return sum(map(int, stat_of(pid)[11:13])) * CLOCK_TICK_S
 
 
 def cpu_seconds_at_rest(pid: int) -> float:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import psycopg
 
-from tests.benchmarks.loads import cpu_seconds, seconds
+from tests.benchmarks.loads import seconds
 from tests.benchmarks.servers import BODY, Q, Trigmon
 from tests.daemons import Daemon, define
 from tests.postgres import Server
+from tests.processes import cpu_seconds
 
 Begin = Callable[[], None]
 TABLE = """

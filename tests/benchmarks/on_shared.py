@@ -14,13 +14,14 @@ from pathlib import Path
 
 import psycopg
 
-from tests.benchmarks.loads import cpu_seconds, seconds
+from tests.benchmarks.loads import seconds
 from tests.benchmarks.measuring import Figures, in_turns, told
 from tests.benchmarks.on_postgres import GET, PUT, SkipLocked
 from tests.benchmarks.servers import BODY, Q
 from tests.daemons import Daemon
 from tests.members import members, sees, settings, share
 from tests.postgres import Server
+from tests.processes import cpu_seconds
 
 Begin = Callable[[], None]
 CLIENTS = 16

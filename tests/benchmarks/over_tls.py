@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 
 import trigmon
-from tests.benchmarks.loads import cpu_seconds, seconds
+from tests.benchmarks.loads import seconds
 from tests.benchmarks.measuring import in_turns, told
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 from tests.tls.authorities import Site
 from trigmon.tls.accounts import Account
 

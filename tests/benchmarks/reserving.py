@@ -14,8 +14,9 @@ from statistics import median
 import pyarrow as pa
 
 from tests.benchmarks.heads import BATCH
-from tests.benchmarks.loads import cpu_seconds, cpu_seconds_at_rest
+from tests.benchmarks.loads import cpu_seconds_at_rest
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 from trigmon.client.reservation import Reservation
 from trigmon.process_memory import keep_freed_memory
 from trigmon.spark import options

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.benchmarks.loads import cpu_seconds
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 from tests.waiting import until
 from trigmon.console.metrics.exporter import FRESH_S
 from trigmon.mq.calls import PutMany

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import apsw
 
-from tests.benchmarks.loads import cpu_seconds, seconds
+from tests.benchmarks.loads import seconds
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 
 BODY = b"x" * 1024
 Q = "BENCH"

@@ -13,9 +13,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.loads import CLOCK_TICK_S
 from tests.daemons import Daemon, define
-from tests.processes import stat_of
+from tests.processes import CLOCK_TICK_S, stat_of
 from trigmon.mq.calls import Statistics
 from trigmon.mq.replies import Values
 

@@ -17,9 +17,9 @@ from tests.benchmarks.peers.comparison import Cell, Comparison, Figures, cells
 from tests.benchmarks.peers.found_peers import PEERS, absent, running
 from tests.benchmarks.peers.on_trigmon import Trigmon
 from tests.benchmarks.peers.peer import QUEUE, UNITS
-from tests.benchmarks.peers.server_process import cpu_seconds
 from tests.benchmarks.peers.shown import picture, ratios, table
 from tests.benchmarks.peers.turn_of_clients import UNIT, Turn, turn
+from tests.processes import cpu_seconds_of_all
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
@@ -218,7 +218,7 @@ def test_the_cpu_of_a_server_is_that_of_all_its_processes_ended_ones_included(ho
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         assert [server.stdout.readline() for _ in range(2)] == ["1\n"] * 2
-        spent = cpu_seconds(server.pid)
+        spent = cpu_seconds_of_all(server.pid)
         server.kill()
     assert spent >= 0.5  # what is counted in ticks is rounded down
 

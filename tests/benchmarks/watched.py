@@ -8,9 +8,9 @@ import time
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.benchmarks.loads import cpu_seconds
 from tests.console.web.web_process import Web
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds
 
 CLIENTS, VIEWERS = 16, 5
 BODY = b"x" * 1024

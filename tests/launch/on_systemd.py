@@ -14,7 +14,7 @@ import pytest
 from tests.launch import test_keeper
 from tests.launch.keeper_machine import NAME, KeeperMachine, is_gone
 from tests.launch.test_keeper import deaf  # noqa: F401 - deaf is a fixture
-from tests.processes import stat_of
+from tests.processes import cpu_seconds
 from tests.waiting import until
 from trigmon.keeper import protocol, run_directory, systemd_bus, systemd_unit
 
@@ -46,11 +46,6 @@ def units():
         if each["active"] == "inactive":
             systemctl("stop", each["unit"])
     return found
-
-
-def busy_s(pid):
-    """The processor time that a process has taken."""
-    return sum(map(int, stat_of(pid)[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 class TestAsEveryProgram:
@@ -278,9 +273,9 @@ class TestSystemdChanges:
         until(lambda: not units())
         systemctl("daemon-reexec")
         time.sleep(1.5)  # longer than it waits before it would connect again
-        before_s = busy_s(machine.pid)
+        before_s = cpu_seconds(machine.pid)
         time.sleep(1)
-        assert busy_s(machine.pid) - before_s < 0.3
+        assert cpu_seconds(machine.pid) - before_s < 0.3
 
     def test_a_unit_that_an_operator_stops_has_ended_by_sigterm(self, machine):
         machine.shell("r", "sleep 60")

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
-from tests.benchmarks.peers.server_process import cpu_seconds, ending_with_this, sigterm_held_back
+from tests.benchmarks.peers.server_process import ending_with_this, sigterm_held_back
 from tests.daemons import Daemon, define
+from tests.processes import cpu_seconds_of_all
 from trigmon.mq.calls import Clear
 
 
@@ -66,7 +67,7 @@ class Trigmon(Peer):
         return int(self._daemon.process.pid)
 
     def cpu_seconds(self) -> float:
-        return cpu_seconds(self.pid)
+        return cpu_seconds_of_all(self.pid)
 
     def end(self) -> None:
         self._daemon.end()

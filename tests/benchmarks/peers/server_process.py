@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from tests.processes import cpu_seconds_of_all
+
 READY_S = 600.0
 END_S = 20.0
 _PR_SET_PDEATHSIG = 1
@@ -29,21 +31,6 @@ def free_port() -> int:
     """Returns a port of this machine's that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
-
-
-def cpu_seconds(root: int) -> float:
-    """Returns the CPU seconds of a process and all below it so far, those that have ended included."""
-    fields: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # one that ended meanwhile
-            words = stat.read_text().rpartition(")")[2].split()
-            fields[int(stat.parent.name)] = [int(words[1]), *map(int, words[11:15])]
-    family, spent = {root}, 0
-    while more := {pid for pid, (parent, *_) in fields.items() if parent in family} - family:
-        family |= more
-    for pid in family & fields.keys():
-        spent += sum(fields[pid][1:])
-    return spent / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -112,7 +99,7 @@ class ServerProcess:
 
     def cpu_seconds(self) -> float:
         """Returns the CPU seconds of all its processes so far."""
-        return cpu_seconds(self._process.pid)
+        return cpu_seconds_of_all(self._process.pid)
 
     def end(self) -> None:
         """Ends it, and what is left of its session."""

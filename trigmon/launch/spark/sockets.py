@@ -21,16 +21,23 @@ _LONGEST = 107 - len("/.12345678-1234-1234-1234-123456789012.sock")
 _AGE_S = 60.0
 
 
-def options(directory: Path, settings: Mapping[str, str]) -> list[str]:
-    """Makes the directory and returns options of SparkSubmit; none where the job has one of the settings itself.
+def settings(directory: Path) -> dict[str, str]:
+    """Makes the directory and returns settings of Spark; none where its name is too long: then Spark uses ports.
 
-    None either where the directory's name is too long: then Spark uses ports. Raises OSError.
+    Raises OSError.
     """
     where = directory.absolute()
-    if _ENABLED in settings or _DIRECTORY in settings or len(os.fsencode(where)) > _LONGEST:
-        return []
+    if len(os.fsencode(where)) > _LONGEST:
+        return {}
     where.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return ["--conf", f"{_ENABLED}=true", "--conf", f"{_DIRECTORY}={where}"]
+    return {_ENABLED: "true", _DIRECTORY: str(where)}
+
+
+def options(directory: Path, of_job: Mapping[str, str]) -> list[str]:
+    """Returns the settings as options of SparkSubmit; none where the job has one of them itself. Raises OSError."""
+    if _ENABLED in of_job or _DIRECTORY in of_job:
+        return []
+    return [word for name, value in settings(directory).items() for word in ("--conf", f"{name}={value}")]
 
 
 def remove_stale(directory: Path) -> None:
