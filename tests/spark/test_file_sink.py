@@ -43,6 +43,7 @@ def test_a_batch_is_there_once_and_one_that_was_refused_never(spark, tmp_path):
     ("table", "form", "expected"),
     [
         ("s3://bucket/orders", "parquet", "s3://bucket/orders is a URL, .*: see DeltaSink, ObjectSink"),
+        ("my_s3://bucket/orders", "parquet", "my_s3://bucket/orders is a URL"),
         ("file:/data/orders", "json", "file:/data/orders is a URL"),
         ("t", "json", "is a table of Parquet files: write json to another table"),
     ],

@@ -40,6 +40,7 @@ from trigmon.mq.errors import MQError, NoMsgAvailable, UnknownObjectName
 from trigmon.mq.replies import Listing
 from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark import small_batch
+from trigmon.spark.classic_session import context_of
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.poison_search.bisect import Search
@@ -362,7 +363,7 @@ def new_id() -> str:
 
 def answers(spark: SparkSession, error: BaseException) -> bool:
     """Returns whether the session still has a Spark: its Java process may have died."""
-    context = getattr(spark, "_sc", None)
+    context = context_of(spark)
     if context is None:  # a session of Spark Connect, where a further query would wait again
         return "StatusCode.UNAVAILABLE" not in str(error)
     try:

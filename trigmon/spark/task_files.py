@@ -18,6 +18,7 @@ from trigmon.mq.errors import MQError
 from trigmon.process_memory import keep_freed_memory
 from trigmon.spark import options
 from trigmon.spark.arrow_rows import UnfitRowError
+from trigmon.spark.classic_session import context_of
 from trigmon.spark.files.parquet_file import arrow_columns, check_types, write_rows
 from trigmon.spark.frame_source import Source
 from trigmon.spark.reader import Stretch, planned, read_stretch
@@ -72,7 +73,7 @@ def _given(spark: SparkSession) -> set[str]:
 
 def _is_encrypted(spark: SparkSession) -> bool:
     """Returns whether Hadoop's settings have Spark encrypt Parquet files. Of a Spark Connect server nobody can tell."""
-    context = getattr(spark, "_sc", None)
+    context = context_of(spark)
     return context is not None and context._jsc.hadoopConfiguration().get(_ENCRYPTION) is not None
 
 
@@ -142,7 +143,7 @@ def _names(spark: SparkSession, task: _Task, count: int) -> list[str]:
     A job without a plan starts 70 ms earlier, and has to be given the tag by which ``interruptAll`` finds the session's
     jobs. A session of Spark Connect has plans alone.
     """
-    context = getattr(spark, "_sc", None)
+    context = context_of(spark)
     if context is None:
         rows = spark.range(0, count, 1, count).mapInArrow(task.files, "file string").collect()
         return [row.file for row in rows]

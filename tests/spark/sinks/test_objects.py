@@ -94,16 +94,15 @@ class TestDirectory(TablePlays):
         return lambda: sorted(tmp_path.rglob("*.parquet"))
 
 
+def test_a_url_with_a_scheme_that_cannot_be_is_refused_and_no_directory():
+    with pytest.raises(SinkError, match="my_s3://b"):
+        place_of("my_s3://b")
+
+
 def test_a_directory_whose_name_has_a_colon_is_a_path_and_no_url(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert [is_url(table) for table in ("s3://b/x", Path("s3://b/x"), "file:///x", "day:1", "a/b:/c", "/x")] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert all(map(is_url, ("s3://b/x", Path("s3://b/x"), "my_s3://b", "file:///x")))
+    assert not any(map(is_url, ("day:1", "a/b:/c", "/x")))
     assert place_of("day:1").put_new("it", b"1")
     assert (tmp_path / "day:1" / "it").read_bytes() == b"1"
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from trigmon.spark.classic_session import context_of
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -27,9 +29,10 @@ class Connector:
     @contextmanager
     def connection(self) -> Iterator[tuple[Any, Any]]:
         """Yields a java.sql.Connection and Spark's dialect of the database. Raises DatabaseError, also in the block."""
-        jvm = getattr(self._spark, "_jvm", None)
-        if jvm is None:
+        context = context_of(self._spark)
+        if context is None:
             raise DatabaseError("a database needs Spark in the job's own process: with Spark Connect it cannot be had")
+        jvm = context._jvm
         self._find_driver(jvm)
         sql = jvm.org.apache.spark.sql
         with database_errors(f"cannot connect to {_without_secrets(self._url)}"):

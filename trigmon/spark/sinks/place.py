@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from trigmon.spark.sinks.sink import SinkError
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # a Path makes one slash of two
+_URL = re.compile(r"[^/]+:/")  # a Path makes one slash of two; a wrong scheme is to be refused, and not a directory
 
 
 class Place(Protocol):
