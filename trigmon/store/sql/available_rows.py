@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.reserved_ranges import Range, ReservedRanges, around
+from trigmon.store.sql.row_stream import RowStream
 
 Values = tuple[object, ...]
 Statement = tuple[str, Values]
@@ -59,7 +60,7 @@ def open_available(
     return AvailableRows(open_rows, statement, values, ranges)
 
 
-class AvailableRows:
+class AvailableRows(RowStream):
     """The rows of a look-up in FINDS that are in none of the ranges. ``open_rows`` returns a cursor over its rows."""
 
     def __init__(
@@ -67,33 +68,29 @@ class AvailableRows:
     ) -> None:
         self._open_rows = open_rows
         self._ranges = ranges
-        self._rows = self._read([(statement, values)])
+        self._statements: list[Statement] = [(statement, values)]
+        self._jumped: set[Statement] = set()  # where an index is damaged, a jump may lead back
+        super().__init__(self._read())
 
-    def __iter__(self) -> Generator[Any, None, None]:
-        return self._rows
-
-    def close(self, force: bool = False) -> None:
-        """Ends the look-up early."""
-        self._rows.close()
-
-    def _read(self, statements: list[Statement]) -> Generator[Any, None, None]:
-        jumped: set[Statement] = set()  # where an index is damaged, a jump may lead back
-        while statements:
-            statement, values = statements.pop(0)
+    def _read(self) -> Generator[Iterable[Any], None, None]:
+        while self._statements:
+            statement, values = self._statements.pop(0)
             cursor = self._open_rows(statement, values)
             try:
-                if statement in BEHIND and cast("int", values[-1]) >= self._ranges[-1].last:
-                    yield from cursor
-                    continue
-                for row in cursor:
-                    over = around(self._ranges, row[0])
-                    if over is None:
-                        yield row
-                    elif statement in _JUMPS:
-                        to = _JUMPS[statement](values, row[1], over)
-                        if to[0] not in jumped:
-                            jumped.add(to[0])
-                            statements[:0] = to
-                            break
+                is_behind = statement in BEHIND and cast("int", values[-1]) >= self._ranges[-1].last
+                yield cursor if is_behind else self._outside(cursor, statement, values)
             finally:
                 cursor.close(True)
+
+    def _outside(self, cursor: Iterable[Any], statement: str, values: Values) -> Iterator[Any]:
+        """Yields the rows up to the first one that is in a range; then the look-up goes on behind that."""
+        for row in cursor:
+            over = around(self._ranges, row[0])
+            if over is None:
+                yield row
+            elif statement in _JUMPS:
+                to = _JUMPS[statement](values, row[1], over)
+                if to[0] not in self._jumped:
+                    self._jumped.add(to[0])
+                    self._statements[:0] = to
+                    return

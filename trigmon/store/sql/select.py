@@ -30,6 +30,7 @@ from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
 from trigmon.store.sql.picked_messages import LOST, Picked, Row, is_locked, message_of
 from trigmon.store.sql.reserved_ranges import Range, numbers_of, parts_of
+from trigmon.store.sql.row_stream import RowStream
 
 Statement = tuple[str, tuple[object, ...]]
 Execute = Callable[[str, tuple[object, ...]], Any]
@@ -233,7 +234,7 @@ class Look:
                     cursor.close(True)
                     return
 
-    def _pick_merged(self, streams: list[Generator[Row, None, None]], picked: Picked) -> None:
+    def _pick_merged(self, streams: list[RowStream], picked: Picked) -> None:
         """Reads rows of several streams, each in get order, merged until enough are found."""
         try:
             for row in heapq.merge(*streams, key=lambda row: (-row[1], row[0])):
@@ -308,11 +309,14 @@ class Look:
             (sql.FIND_AFTER_LOWER[kind], (*values, after.priority)),
         ]
 
-    def _rows(self, statements: list[Statement]) -> Generator[Row, None, None]:
+    def _rows(self, statements: list[Statement]) -> RowStream:
+        return RowStream(self._cursors(statements))
+
+    def _cursors(self, statements: list[Statement]) -> Generator[Iterable[Row], None, None]:
         for statement, values in statements:
             cursor = self._execute(statement, values)
             try:
-                yield from cursor
+                yield cursor
             finally:
                 cursor.close(True)
 
