@@ -40,6 +40,36 @@ def test_a_long_frame_in_many_pieces_comes_out_whole():
     assert read_in_pieces(data, list(range(0, len(data), 65_536))) == [body, b"next"]
 
 
+class Stream:
+    """Bytes that come in pieces of these sizes, and then no more."""
+
+    def __init__(self, data: bytes, sizes: list[int]) -> None:
+        self.data, self.sizes = data, itertools.cycle(sizes)
+
+    def receive_into(self, place: memoryview) -> int:
+        piece = self.data[: min(len(place), next(self.sizes))]
+        place[: len(piece)] = piece
+        self.data = self.data[len(piece) :]
+        return len(piece)
+
+
+@given(st.binary(min_size=1, max_size=300), st.integers(0, 299), st.lists(st.integers(1, 99), min_size=1, max_size=9))
+def test_the_rest_of_a_frame_is_received_to_its_place_and_nothing_of_the_next(body, begun, sizes):
+    data, at = frame(body), 4 + begun % len(body)
+    reader, stream = FrameReader(), Stream(data[at:] + frame(b"next"), sizes)
+    assert list(reader.feed(data[:at])) == []
+    assert bytes(reader.receive_rest(stream.receive_into)) == body
+    assert not reader.mid_frame
+    assert [bytes(each) for each in reader.feed(stream.data)] == [b"next"]
+
+
+def test_a_stream_that_ends_within_a_frame_is_an_error():
+    reader = FrameReader()
+    assert list(reader.feed(frame(b"body")[:6])) == []
+    with pytest.raises(EOFError):
+        reader.receive_rest(Stream(b"d", [1]).receive_into)
+
+
 def test_a_length_over_the_limit_is_refused_before_its_body_arrives():
     reader = FrameReader(limit=10)
     with pytest.raises(ProtocolError, match="a frame of 11 bytes, where at most 10 are let in"):

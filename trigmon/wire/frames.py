@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 MAX_LENGTH = 2**32 - 1
 OVERHEAD = 65_536  # what a frame may be longer than the longest message: ids, names, the descriptor, command attributes
@@ -92,6 +92,22 @@ class FrameReader:
             body = rest[4:end]
             del rest[:end]  # a bytearray gives up its front without moving what is behind
             yield body
+
+    def receive_rest(self, receive_into: Callable[[memoryview], int]) -> memoryview:
+        """Returns the body of the frame whose length has come; its rest is received straight to its place.
+
+        What this raises, and an end of the stream (EOFError), are the end of the link: the frame is lost.
+        """
+        at = len(self._rest)
+        whole = memoryview(bytearray(at + self.missing))
+        whole[:at] = self._rest
+        self._rest.clear()
+        while at < len(whole):
+            count = receive_into(whole[at:])
+            if not count:
+                raise EOFError("it closed the connection")
+            at += count
+        return whole[_LENGTH.size :]
 
     @property
     def mid_frame(self) -> bool:
