@@ -283,8 +283,8 @@ class Look:
         offset = 0 if selection.starts is Whole.MESSAGE else selection.offset
         if offset is not None:
             return [(sql.FIND_ITEM, (*named, selection.msg_seq_number, offset))]
-        rows = self._rows([(sql.PLACES_OF, (*named, selection.msg_seq_number))])
-        places = sorted((-priority, number) for priority, number in rows)
+        with closing(self._rows([(sql.PLACES_OF, (*named, selection.msg_seq_number))])) as rows:
+            places = sorted((-priority, number) for priority, number in rows)
         return [(sql.FIND_AT, (queue, -priority, number)) for priority, number in places]
 
     def _by_ids(self) -> tuple[str, tuple[object, ...]] | None:
@@ -366,15 +366,16 @@ class Look:
         selection = self._selection
         values = (self._queue, selection.unit_id, selection.now, descriptor.group_id, descriptor.msg_seq_number)
         segments = [first]
-        for row in self._rows([(sql.SEGMENTS, values)]):
-            if is_locked(row[0], selection, self._locks):
-                continue
-            segment = message_of(row, selection.q_name)
-            if segment is None:
-                damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
-                return replace(found, messages=(), damaged=(*found.damaged, damaged))
-            if follows(segments[-1], segment):
-                segments.append(segment)
+        with closing(self._rows([(sql.SEGMENTS, values)])) as rows:
+            for row in rows:
+                if is_locked(row[0], selection, self._locks):
+                    continue
+                segment = message_of(row, selection.q_name)
+                if segment is None:
+                    damaged = StoredMessage(row[0], selection.q_name, row[1], bool(row[2]), LOST, b"")
+                    return replace(found, messages=(), damaged=(*found.damaged, damaged))
+                if follows(segments[-1], segment):
+                    segments.append(segment)
         return replace(found, messages=tuple(segments))
 
 
