@@ -1,5 +1,6 @@
 """What the client does when the other side, or the link, is not what it should be."""
 
+import itertools
 import os
 import signal
 import socket
@@ -48,6 +49,39 @@ def test_a_link_that_ends_inside_a_reply_is_a_broken_link(peer):
     qm = connected(peer, codec.encode_response(1, Done())[:-2])
     with pytest.raises(trigmon.ConnectionBroken):
         qm.call(Ping())
+
+
+def long(number, size):
+    return codec.encode_response(number, Refused(reason=2033, about="x" * size))
+
+
+def test_long_replies_that_are_waited_for_together_come_whole_and_in_order(peer):
+    sizes = 900_000, 3_000_000, 10
+    qm = connected(peer, *itertools.starmap(long, enumerate(sizes, 1)))
+    sent = [qm._transport.send(Ping()) for _ in sizes]
+    assert [len(qm._transport.receive(number).about) for number in sent] == list(sizes)
+    qm.drop()
+
+
+def test_a_link_that_ends_inside_a_long_reply_is_a_broken_link(peer):
+    qm = connected(peer, long(1, 900_000)[:-2])
+    with pytest.raises(trigmon.ConnectionBroken, match="it closed the connection"):
+        qm.call(Ping())
+    assert not qm.alive
+
+
+def test_a_long_reply_that_does_not_go_on_is_no_answer():
+    near, far = socket.socketpair()
+    with near, far:
+        far.sendall(WELCOME)
+        hello = codec.Hello(protocol=codec.PROTOCOL_VERSION, client_id="c", application="a", pid=1, run_id="")
+        transport = Transport(near, "here", hello, 10.0, call_timeout_s=0.3)
+        number = transport.send(Ping())
+        said = threading.Thread(target=far.sendall, args=(long(1, 900_000)[:700_000],))
+        said.start()
+        with pytest.raises(trigmon.ConnectionBroken, match=r"no answer within 0\.3 seconds"):
+            transport.receive(number)
+        said.join()
 
 
 @pytest.mark.parametrize(

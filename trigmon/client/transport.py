@@ -22,8 +22,8 @@ from trigmon.wire import codec
 from trigmon.wire.frames import HELLO_LIMIT, MAX_LENGTH, FrameReader, ProtocolError
 
 _RECEIVE = 262_144
-_LONGEST_AT_ONCE = 64 << 20
-"""Bytes: there is room for the whole of a frame up to here before it is received."""
+_LONGEST_IN_PLACE = 64 << 20
+"""Bytes: a frame up to here gets all of its memory before its rest has come. The length is only what a peer says."""
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))  # a host that fell silent: a minute
 
 _SCHEMES = ("tls://", "tls:", "tcp://", "tcp:", "unix:", "http://", "https://")
@@ -182,7 +182,7 @@ class Transport:
 
     def _next_body(self) -> bytes | bytearray | memoryview:
         while not self._bodies:
-            if _RECEIVE < self._reader.missing <= _LONGEST_AT_ONCE:
+            if _RECEIVE < self._reader.missing <= _LONGEST_IN_PLACE:
                 return self._reader.receive_rest(self._link.recv_into)
             data = self._link.recv(_RECEIVE)
             if not data:

@@ -6,8 +6,8 @@ sentences are made when ``explain`` asks. The counters begin at zero with the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import groupby
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -165,19 +165,31 @@ class Activity:
         activity.last_put_ms = now
         self.deepened.add(q_name)
 
-    def got(self, q_name: str, put_ms: int, now: int, count: int = 1) -> None:
-        """Counts messages that were got, committed or not, and how long they had been on the queue."""
-        activity = self._of.get(q_name) or self._begun(q_name)
-        activity.gets += count
-        activity.last_get_ms = now
-        q_time_us = min(max(0, (now - put_ms) * 1000), MOST_Q_TIME_US)  # PutTime may be any that a program set
-        activity.q_time_short_us = _averaged(activity.q_time_short_us, q_time_us, SHORT, count)
-        activity.q_time_long_us = _averaged(activity.q_time_long_us, q_time_us, LONG, count)
+    def got(self, q_name: str, put_ms: int, now: int) -> None:
+        """Counts a message that was got, committed or not, and how long it had been on the queue."""
+        self._got(q_name, ((put_ms, 1),), 1, now)
 
-    def got_many(self, q_name: str, times_ms: Iterable[int], now: int) -> None:
-        """Counts as :meth:`got` messages that were put at these times, in the order of the gets."""
-        for put_ms, same in groupby(times_ms):
-            self.got(q_name, put_ms, now, len(list(same)))
+    def got_many(self, q_name: str, times_ms: Sequence[int], now: int) -> None:
+        """Counts as :meth:`got` messages that were put at these times; those of one time count one behind the other."""
+        self._got(q_name, Counter(times_ms).items(), len(times_ms), now)
+
+    def _got(self, q_name: str, times_ms: Iterable[tuple[int, int]], gets: int, now: int) -> None:
+        activity = self._of.get(q_name) or self._begun(q_name)
+        activity.gets += gets
+        activity.last_get_ms = now
+        short, long = activity.q_time_short_us, activity.q_time_long_us
+        for put_ms, count in times_ms:
+            q_time_us = (now - put_ms) * 1000
+            if not 0 <= q_time_us <= MOST_Q_TIME_US:  # PutTime may be any that a program set
+                q_time_us = min(max(0, q_time_us), MOST_Q_TIME_US)
+            if short < 0:
+                short = long = q_time_us
+            elif count == 1:
+                short += (q_time_us - short) >> SHORT
+                long += (q_time_us - long) >> LONG
+            else:
+                short, long = _moved(short, q_time_us, SHORT, count), _moved(long, q_time_us, LONG, count)
+        activity.q_time_short_us, activity.q_time_long_us = short, long
 
     def removed(self, q_name: str, now: int) -> None:
         """Notes that a message has left a queue for good: got, moved, cleared or discarded."""
@@ -245,10 +257,6 @@ class Activity:
         return begun
 
 
-def _averaged(average: int, value: int, of: int, count: int) -> int:
-    """Returns a moving average of about 2 ** ``of`` values behind so many equal ones; -1: there was none before."""
-    if average < 0:
-        return value
-    if count == 1:  # as most are that are got one by one
-        return average + ((value - average) >> of)
-    return value - int((value - average) * (1 - 0.5**of) ** count)
+def _moved(average: int, value: int, log2: int, count: int) -> int:
+    """Returns a moving average of about 2 ** ``log2`` values, after ``count`` more that all are ``value``."""
+    return value - int((value - average) * (1 - 0.5**log2) ** count)

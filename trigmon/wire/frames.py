@@ -94,9 +94,9 @@ class FrameReader:
             yield body
 
     def receive_rest(self, receive_into: Callable[[memoryview], int]) -> memoryview:
-        """Returns the body of the frame whose length has come; its rest is received straight to its place.
+        """Returns the body of a frame that has begun, its length at least; the rest is received straight to its place.
 
-        What this raises, and an end of the stream (EOFError), are the end of the link: the frame is lost.
+        Raises EOFError at the end of the stream. Behind any error the link is of no use: the frame is lost.
         """
         at = len(self._rest)
         whole = memoryview(bytearray(at + self.missing))

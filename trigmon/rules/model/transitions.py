@@ -291,8 +291,10 @@ def _settle_reserved(standing: Standing, change: r.SettleReserved) -> None:
 
 def _counted(priorities: Iterable[int]) -> list[int]:
     """Returns how many there are of each priority."""
-    counts = Counter(priorities)
-    return [counts[priority] for priority in range(10)]
+    counts = [0] * 10
+    for priority, count in Counter(priorities).items():
+        counts[priority] += count
+    return counts
 
 
 def _set_reservation(standing: Standing, change: r.SetReservation) -> None:

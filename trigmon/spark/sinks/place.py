@@ -17,7 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 from trigmon.spark.sinks.sink import SinkError
 
-_URL = re.compile(r"[^/]+:/")  # a Path makes one slash of two; a wrong scheme is to be refused, and not a directory
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|[^/\s]+://")
+"""A scheme and a slash, since a Path makes one of two; or anything with two, of which a wrong scheme is refused."""
 
 
 class Place(Protocol):

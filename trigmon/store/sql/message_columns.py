@@ -63,11 +63,8 @@ def _columns(rows: list[Any], q_name: str) -> MessageColumns | None:
     if not rows:
         return None
     numbers, priorities, expiries, sizes, heads = map(list, zip(*rows, strict=True))
-    if (
-        set(expiries) != {0}
-        or not set(priorities) <= _PRIORITIES
-        or {*map(type, priorities), *map(type, sizes)} != {int}
-    ):
+    types = {*map(type, priorities), *map(type, expiries), *map(type, sizes)}
+    if types != {int} or any(expiries) or not set(priorities) <= _PRIORITIES:
         return None
     try:
         descriptors = _decode(_ARRAY + len(heads).to_bytes(4, "big") + b"".join(heads))

@@ -21,7 +21,7 @@ from trigmon.store.sql.select import Look
 class MessageFinder:
     """Finds the messages of a store. ``open_rows`` returns the rows of a statement, read as they are iterated over.
 
-    ``reserves_ranges``: simple messages are reserved by a record of ranges, and their rows are not marked.
+    ``reserves_ranges``: see :class:`trigmon.store.sql.store.RowStore`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class MessageFinder:
         return found
 
     def _by_columns(self, selection: Selection, number: int, standing: Standing, has_own: bool) -> Found:
-        """Returns messages by columns; whole where one may be locked or damaged, and has to be looked at by itself.
+        """Returns messages by columns; whole where one may be locked, damaged or expire, and is looked at by itself.
 
         Whole messages, and rows that are to be marked, come :data:`SLICE` at a time: more would make a turn too long.
         """

@@ -222,16 +222,12 @@ class Look:
 
     def _pick(self, statements: list[Statement], picked: Picked) -> None:
         """Reads rows, one statement after the other, until enough are found; reads no row more."""
-        for statement, values in statements:
-            cursor = self._execute(statement, values)
+        with closing(self._rows(statements)) as rows:
             if picked.takes_all:
-                if not picked.take_all(cursor):
-                    cursor.close(True)
-                    return
-                continue
-            for row in cursor:
+                picked.take_all(rows)
+                return
+            for row in rows:
                 if not picked.take(row):
-                    cursor.close(True)
                     return
 
     def _pick_merged(self, streams: list[RowStream], picked: Picked) -> None:

@@ -28,10 +28,12 @@ def first_rows(
         ]
     for statement, values in statements:
         cursor = open_rows(statement, values)
-        for row in cursor:
-            rows.append(row)
-            size += len(row[6]) if isinstance(row[6], bytes) else 0  # of a damaged row it may be anything
-            if len(rows) >= MOST_ROWS or size >= MOST_BYTES:
-                cursor.close(True)
-                return rows, False
+        try:
+            for row in cursor:
+                rows.append(row)
+                size += len(row[6]) if isinstance(row[6], bytes) else 0  # of a damaged row it may be anything
+                if len(rows) >= MOST_ROWS or size >= MOST_BYTES:
+                    return rows, False
+        finally:
+            cursor.close(True)
     return rows, True
