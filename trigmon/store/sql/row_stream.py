@@ -10,8 +10,8 @@ from typing import Any
 class RowStream:
     """The rows of all parts, each opened when the one before has ended.
 
-    Where a part is a cursor, no step of Python stands between two of its rows. An error of a part does not end the
-    others: whoever reads closes the stream, and reads nothing more.
+    Where a part is a cursor, no step of Python stands between two of its rows. Behind an error of a part its reader
+    closes the stream, and reads nothing more.
     """
 
     def __init__(self, parts: Generator[Iterable[Any], None, None]) -> None:
