@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from tests.spark.conftest import depth
 from trigmon.spark import options
-from trigmon.spark.reader import stretches
+from trigmon.spark.arrow_rows import schema_of
+from trigmon.spark.reader import QueueStreamReader, stretches
 
 QUEUE = {"queue": "Q", "address": "unix:/x"}
 
@@ -94,6 +96,28 @@ class TestSql:
         spark.sql(f"CREATE TABLE of_columns (data binary) USING trigmon OPTIONS(queue '{q_name}')")
         with pytest.raises(Exception, match="leave the columns out, or use CREATE TEMPORARY VIEW"):
             spark.sql("SELECT * FROM of_columns").collect()
+
+
+@pytest.mark.parametrize("step", ["next", "read", "settle"])
+def test_an_offset_of_another_queue_manager_is_refused_by_both_names(qm, q_name, shared_daemon, step):
+    reader = QueueStreamReader(options.read({"queue": q_name, "address": shared_daemon.address}), schema_of())
+    qm.put(q_name, b"x")
+    made = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert made["qmgr"] == qm.q_mgr_name
+    old = {name: value for name, value in made.items() if name != "qmgr"}
+    assert len(reader.partitions(old, old)) == 1, "an offset of before has no queue manager"
+    other = made | {"qmgr": "ELSEWHERE"}
+    steps = {
+        "next": lambda: reader.latestOffset(other, ReadAllAvailable()),
+        "read": lambda: reader.partitions(other, other),
+        "settle": lambda: reader.commit(other),
+    }
+    why = rf"{q_name} of queue manager ELSEWHERE, and this query reads that of {qm.q_mgr_name}"
+    with pytest.raises(Exception, match=why):
+        steps[step]()
+    reader.commit(made)
+    assert qm.reservations(q_name) == []
+    reader.stop()
 
 
 @pytest.mark.spark

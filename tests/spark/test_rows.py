@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from datetime import date
 
+import msgspec
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from trigmon.mq.descriptors import MessageDescriptor, padded_id
+from trigmon.mq.packed_messages import encoded, pack
 from trigmon.mq.replies import WasGot
 from trigmon.mq.rfh2 import with_properties, without_properties
 from trigmon.spark import arrow_rows, options
-from trigmon.spark.arrow_rows import COLUMNS, UnfitRowError
+from trigmon.spark.arrow_rows import COLUMNS, Malformed, UnfitRowError
 from trigmon.spark.json_rows import objects
+from trigmon.spark.messages import Messages, PackedMessages
 from trigmon.spark.reader import stretches
 
 RAW = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
@@ -23,27 +27,35 @@ def got(data=b"x", **fields):
     return WasGot(descriptor=message, data=data, data_length=len(data))
 
 
+def to_batch(messages, ordinals, schema):
+    return arrow_rows.to_batch(Messages.of_got(messages, ordinals), schema)
+
+
+def from_json(messages, ordinals, schema):
+    return arrow_rows.from_json(Messages.of_got(messages, ordinals), schema)
+
+
 def test_every_field_of_the_descriptor_is_a_column():
     fields = set(MessageDescriptor.__struct_fields__)
     assert set(COLUMNS) == fields - {"put_ms"} | {"data", "put_time", "ordinal"}
 
 
 def test_a_batch_has_the_columns_of_the_schema_in_its_order_and_an_instant_to_the_millisecond():
-    batch = arrow_rows.to_batch([got(b"1", msg_id=padded_id("a")), got(b"2")], [5, 6], RAW)
+    batch = to_batch([got(b"1", msg_id=padded_id("a")), got(b"2")], [5, 6], RAW)
     assert batch.schema == RAW
     assert batch.column("data").to_pylist() == [b"1", b"2"]
     assert batch.column("ordinal").to_pylist() == [5, 6]
     assert batch.column("msg_id")[0].as_py() == padded_id("a")
     assert batch.column("put_time")[0].as_py().isoformat() == "2026-01-02T03:04:05.678000+00:00"
     few = pa.schema([RAW.field("priority"), RAW.field("data")])
-    assert arrow_rows.to_batch([got()], [0], few).to_pylist() == [{"priority": 4, "data": b"x"}]
-    assert arrow_rows.to_batch([], [], RAW).num_rows == 0
+    assert to_batch([got()], [0], few).to_pylist() == [{"priority": 4, "data": b"x"}]
+    assert to_batch([], [], RAW).num_rows == 0
 
 
 def test_a_field_that_differs_in_one_message_alone_is_that_message_s_own():
     for at in range(3):
         messages = [got(priority=7, correl_id=padded_id("c"), reply_to_q="R") if n == at else got() for n in range(3)]
-        rows = arrow_rows.to_batch(messages, [0, 1, 2], RAW).to_pylist()
+        rows = to_batch(messages, [0, 1, 2], RAW).to_pylist()
         for n, row in enumerate(rows):
             expected = (7, padded_id("c"), "R") if n == at else (4, padded_id(""), "")
             assert (row["priority"], row["correl_id"], row["reply_to_q"]) == expected
@@ -52,7 +64,7 @@ def test_a_field_that_differs_in_one_message_alone_is_that_message_s_own():
 def test_json_of_any_layout_is_a_row_and_a_field_that_is_missing_is_null():
     schema = pa.schema([("id", pa.int64()), ("mq_priority", pa.int32()), ("tags", pa.list_(pa.string()))])
     bodies = [b'{"id":1,"tags":["a\\nb"]}', b'\n {\r\n "id" : 2,\n "other": {"deep": 1} }\n', b"{}"]
-    batch = arrow_rows.from_json([got(body) for body in bodies], [0, 1, 2], schema)
+    batch = from_json([got(body) for body in bodies], [0, 1, 2], schema)
     assert batch.to_pylist() == [
         {"id": 1, "mq_priority": 4, "tags": ["a\nb"]},
         {"id": 2, "mq_priority": 4, "tags": None},
@@ -60,12 +72,32 @@ def test_json_of_any_layout_is_a_row_and_a_field_that_is_missing_is_null():
     ]
 
 
+def packed(*messages, descriptors=None):
+    of = [one.descriptor for one in messages] if descriptors is None else []
+    rows = pack(encoded(of), [one.data for one in messages], list(range(len(messages))), len(messages), more=False)
+    return PackedMessages(rows if descriptors is None else replace(rows, descriptors=descriptors))
+
+
+def test_descriptors_of_packed_json_are_decoded_where_a_column_or_an_error_needs_one():
+    good, bad = got(b'{"id": 1}'), got(b"{", msg_id=padded_id("bad"))
+    schema, more = pa.schema([("id", pa.int64())]), pa.schema([("id", pa.int64()), ("mq_priority", pa.int32())])
+    nothing = packed(good, good, descriptors=b"what is no array")
+    assert arrow_rows.from_json(nothing, schema).to_pylist() == [{"id": 1}] * 2
+    with pytest.raises(msgspec.DecodeError):
+        arrow_rows.from_json(nothing, more)
+    assert arrow_rows.from_json(packed(good), more).to_pylist() == [{"id": 1, "mq_priority": 4}]
+    with pytest.raises(UnfitRowError, match=f"message {padded_id('bad').hex()} .ordinal 1."):
+        arrow_rows.from_json(packed(good, bad), schema)
+    left = arrow_rows.from_json(packed(good, bad, good), more, Malformed("DROPMALFORMED"))
+    assert left.to_pylist() == [{"id": 1, "mq_priority": 4}] * 2
+
+
 def test_a_date_is_a_text_in_json_wherever_it_is_as_it_is_written():
     day = pa.date32()
     schema = pa.schema([("day", day), ("days", pa.list_(day)), ("of", pa.struct([("day", day), ("n", pa.int32())]))])
     values = {"day": date(2024, 2, 29), "days": [date(1582, 10, 4), None], "of": {"day": date(9999, 12, 31), "n": 1}}
     (body,) = objects(pa.RecordBatch.from_pylist([values], schema=schema))
-    batch = arrow_rows.from_json([got(body.encode()), got(b"{}")], [0, 1], schema)
+    batch = from_json([got(body.encode()), got(b"{}")], [0, 1], schema)
     assert batch.to_pylist() == [values, dict.fromkeys(values)]
 
 
@@ -73,13 +105,13 @@ def test_a_date_is_a_text_in_json_wherever_it_is_as_it_is_written():
 def test_what_is_no_date_is_refused_by_the_message_s_id(value):
     bodies = [got(b'{"day":"2024-02-29"}'), got(b'{"day":%s}' % value, msg_id=padded_id("bad"))]
     with pytest.raises(UnfitRowError, match=f"message {padded_id('bad').hex()} .ordinal 8. is no JSON object"):
-        arrow_rows.from_json(bodies, [7, 8], pa.schema([("day", pa.date32())]))
+        from_json(bodies, [7, 8], pa.schema([("day", pa.date32())]))
 
 
 @pytest.mark.parametrize("body", [b"", b"5", b"[1]", b"{", b'{"id":"x"}', b'{"id":1} {"id":2}', b"\xff{}", b"null"])
 def test_what_is_no_object_of_the_schema_is_refused_by_the_message_s_id(body):
     with pytest.raises(UnfitRowError, match=f"message {padded_id('bad').hex()} .ordinal 8. is no JSON object"):
-        arrow_rows.from_json([got(b"{}"), got(body, msg_id=padded_id("bad"))], [7, 8], pa.schema([("id", pa.int64())]))
+        from_json([got(b"{}"), got(body, msg_id=padded_id("bad"))], [7, 8], pa.schema([("id", pa.int64())]))
 
 
 def test_rows_become_puts_and_a_null_is_the_field_s_default():
@@ -103,9 +135,9 @@ def test_columns_that_make_no_message_are_refused(names, expected):
 def test_a_json_column_that_must_be_there_is_read_and_a_message_without_it_is_named():
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
     arrow_rows.check_json(schema)
-    assert arrow_rows.from_json([got(b'{"id": 1}')], [0], schema).to_pylist() == [{"id": 1}]
+    assert from_json([got(b'{"id": 1}')], [0], schema).to_pylist() == [{"id": 1}]
     with pytest.raises(UnfitRowError, match=r"no JSON object of the schema: .* a required field was"):
-        arrow_rows.from_json([got(b"{}")], [0], schema)
+        from_json([got(b"{}")], [0], schema)
 
 
 def test_a_reservation_is_cut_into_parts_of_much_the_same_number_and_none_is_lost():
@@ -149,20 +181,20 @@ def with_header(data=b"body", **properties):
 def test_headers_are_parted_from_the_data_where_they_are_asked_for_and_else_left_there():
     messages = [with_header(color="red", none=None), got(b"plain"), got(b"torn", format="MQHRF2")]
     schema = pa.schema([HEADERS, *(RAW.field(name) for name in ("data", "format", "coded_char_set_id"))])
-    rows = arrow_rows.to_batch(messages, [0, 1, 2], schema).to_pylist()
+    rows = to_batch(messages, [0, 1, 2], schema).to_pylist()
     assert [dict(row["headers"]) for row in rows] == [{"usr.color": "red", "usr.none": None}, {}, {}]
     assert [(row["data"], row["format"]) for row in rows] == [(b"body", "MQSTR"), (b"plain", ""), (b"torn", "MQHRF2")]
     assert rows[0]["coded_char_set_id"] == 1208
-    without = arrow_rows.to_batch(messages[:1], [0], pa.schema([RAW.field("data"), RAW.field("format")])).to_pylist()
+    without = to_batch(messages[:1], [0], pa.schema([RAW.field("data"), RAW.field("format")])).to_pylist()
     assert without == [{"data": messages[0].data, "format": "MQHRF2"}]
 
 
 def test_json_is_read_behind_the_headers_where_they_are_asked_for():
     message = with_header(b'{"id": 7}', color="red")
     schema = pa.schema([("id", pa.int64()), ("mq_headers", HEADERS[1])])
-    assert arrow_rows.from_json([message], [0], schema).to_pylist() == [{"id": 7, "mq_headers": [("usr.color", "red")]}]
+    assert from_json([message], [0], schema).to_pylist() == [{"id": 7, "mq_headers": [("usr.color", "red")]}]
     with pytest.raises(UnfitRowError, match="no JSON object"):
-        arrow_rows.from_json([message], [0], schema.remove(1))
+        from_json([message], [0], schema.remove(1))
 
 
 def test_a_column_of_headers_makes_a_header_and_no_headers_none():

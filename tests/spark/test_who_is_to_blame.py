@@ -64,26 +64,38 @@ def jobs_of(spark):
     return spark.sparkContext._jsc.sc().dagScheduler().nextJobId()
 
 
+BY_SPARK, BY_TASKS = 500, 1500
+"""Messages of a batch: those of a small one come in the plan, and Spark writes them; of a larger one tasks write."""
+
+
 @pytest.mark.parametrize(
-    "kib",
-    [900, *(pytest.param(kib, marks=pytest.mark.slow) for kib in (100, 200, 300, 500, 700, 1200, 1400, 1800, 1900))],
+    ("rows", "kib"),
+    [
+        (BY_SPARK, 900),
+        (BY_TASKS, 900),
+        *(
+            pytest.param(rows, kib, marks=pytest.mark.slow)
+            for rows in (BY_SPARK, BY_TASKS)
+            for kib in (100, 200, 300, 500, 700, 1200, 1400, 1800, 1900)
+        ),
+    ],
 )
 def test_a_full_disk_sets_nothing_aside_and_all_comes_once_when_there_is_room(
-    qm, q_name, aside, here, spark, small_disk, kib
+    qm, q_name, aside, here, spark, small_disk, rows, kib
 ):
-    count = 2000
+    count = 4 * rows
     qm.put_many(q_name, [b"%06d " % n + os.urandom(1000) for n in range(count)])  # no compression helps
     where = small_disk(kib) / "table"
     for _ in range(2):
         with pytest.raises(Exception, match=r"(?s)No space left|Mkdirs failed"):
-            drain(spark, table=where, max_rows=500, **here)
+            drain(spark, table=where, max_rows=rows, **here)
         assert depth(qm, aside) == 0
     small_disk(200_000)
-    done = drain(spark, table=where, max_rows=500, **here)
+    done = drain(spark, table=where, max_rows=rows, **here)
     assert done.rejected == []
     assert depth(qm, aside) == depth(qm, q_name) == 0
-    rows = spark.read.parquet(str(where)).selectExpr("cast(left(cast(data as string), 6) as int) as id").collect()
-    assert sorted(row.id for row in rows) == list(range(count))
+    found = spark.read.parquet(str(where)).selectExpr("cast(left(cast(data as string), 6) as int) as id").collect()
+    assert sorted(row.id for row in found) == list(range(count))
 
 
 def test_a_sink_that_says_so_gives_up_and_no_message_gets_a_backout_count(qm, q_name, aside, here, spark):

@@ -12,10 +12,11 @@ from trigmon.client.reservation import read_rows
 from trigmon.mq.calls import Get, Put, PutMany, ReadReserved, Release, Settle
 from trigmon.mq.descriptors import FORMAT_STRING, FORMAT_XMIT_Q_HEADER, MessageDescriptor
 from trigmon.mq.enums import GetOption, PutOption
-from trigmon.mq.packed_messages import pack, unpacked
+from trigmon.mq.packed_messages import pack
 from trigmon.mq.replies import ReservedRows, WereReserved
 from trigmon.mq.rfh2 import with_properties
-from trigmon.spark.arrow_rows import NAMED, from_rows, to_batch
+from trigmon.spark.arrow_rows import NAMED, to_batch
+from trigmon.spark.messages import Messages, PackedMessages
 
 SCHEMAS = {
     "every column": tuple(NAMED),
@@ -110,14 +111,14 @@ def test_buffers_have_the_same_rows_of_each_schema_whatever_was_put_and_done(wor
     for one, other in zip(old, new, strict=True):
         assert (one.ordinals, one.ordinal, one.more) == (other.ordinals, other.ordinal, other.more)
         assert [(each.descriptor, each.data) for each in one.messages] == [
-            (each.descriptor, each.data) for each in unpacked(other)
+            *zip(PackedMessages(other).descriptors, PackedMessages(other).bodies, strict=True)
         ]
         for names in SCHEMAS.values():
             schema = schema_of(names)
-            before = to_batch(one.messages, one.ordinals, schema)
-            assert from_rows(other, schema).equals(before)
-            from_rows(other, schema).validate(full=True)
-    bodies = [each.data for reply in new for each in unpacked(reply)]
+            before = to_batch(Messages.of_got(one.messages, one.ordinals), schema)
+            assert to_batch(PackedMessages(other), schema).equals(before)
+            to_batch(PackedMessages(other), schema).validate(full=True)
+    bodies = [each for reply in new for each in PackedMessages(reply).bodies]
     assert len(bodies) == made.left
     assert not {b"not committed", b"of another"}.intersection(bodies)
 
@@ -131,7 +132,9 @@ def test_large_messages_come_in_as_many_replies_as_before(world, q):
     assert [reply.ordinals for reply in new] == [reply.ordinals for reply in old]
     schema = schema_of(("data", "ordinal"))
     for one, other in zip(old, new, strict=True):
-        assert from_rows(other, schema).equals(to_batch(one.messages, one.ordinals, schema))
+        assert to_batch(PackedMessages(other), schema).equals(
+            to_batch(Messages.of_got(one.messages, one.ordinals), schema)
+        )
 
 
 def test_a_part_that_is_not_left_has_no_rows(world, q):
@@ -141,7 +144,7 @@ def test_a_part_that_is_not_left_has_no_rows(world, q):
     (nothing,) = replies(world, made, packed=True, ordinal=2, count=4)
     assert (nothing.ordinals, nothing.lengths, nothing.data, nothing.more) == ([], [], b"", False)
     for names in SCHEMAS.values():
-        assert from_rows(nothing, schema_of(names)).num_rows == 0
+        assert to_batch(PackedMessages(nothing), schema_of(names)).num_rows == 0
     rest = replies(world, made, packed=True)
     assert [reply.ordinals for reply in rest] == [[0, 1], [6, 7, 8, 9]]
 
@@ -164,4 +167,5 @@ def test_an_older_queue_manager_s_answer_has_the_same_rows(world, q):
 
 
 def test_buffers_of_no_messages_have_none():
-    assert unpacked(pack([], [], [], 0, more=False)) == []
+    nothing = PackedMessages(pack([], [], [], 0, more=False))
+    assert (len(nothing), nothing.bodies, nothing.descriptors) == (0, [], [])

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 import msgspec
 
 from trigmon.mq.descriptors import MessageDescriptor
-from trigmon.mq.replies import ReservedRows, WasGot
+from trigmon.mq.replies import ReservedRows
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[MessageDescriptor]).decode
@@ -48,11 +48,3 @@ def descriptors_of(rows: ReservedRows) -> list[MessageDescriptor]:
 def bodies_of(rows: ReservedRows) -> list[bytes]:
     """Returns the data of each message."""
     return [rows.data[first:end] for first, end in pairwise(accumulate(rows.lengths, initial=0))]
-
-
-def unpacked(rows: ReservedRows) -> list[WasGot]:
-    """Returns a struct for each message."""
-    return [
-        WasGot(descriptor=descriptor, data=data, data_length=len(data))
-        for descriptor, data in zip(descriptors_of(rows), bodies_of(rows), strict=True)
-    ]

@@ -24,7 +24,6 @@ No column is ever null. With ``format`` json the columns are the schema's that w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -32,10 +31,9 @@ import msgspec
 import pyarrow as pa
 
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
-from trigmon.mq.packed_messages import bodies_of, descriptors_of, unpacked
-from trigmon.mq.replies import ReservedRows, WasGot
-from trigmon.mq.rfh2 import Properties, with_properties, without_properties
-from trigmon.spark.json_columns import parsed, unknown_column, unreadable
+from trigmon.mq.rfh2 import Properties, with_properties
+from trigmon.spark.json_columns import parsed, parsed_or_bad, unknown_column
+from trigmon.spark.messages import Messages
 
 DATA, ORDINAL, PUT_TIME, HEADERS = "data", "ordinal", "put_time", "headers"
 JSON_PREFIX = "mq_"
@@ -110,53 +108,26 @@ def _checked(names: Iterable[str]) -> list[str]:
     return names
 
 
-def to_batch(got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+def to_batch(messages: Messages, schema: pa.Schema) -> pa.RecordBatch:
     """Returns messages as an Arrow batch of the columns that the schema names, in its order."""
     headers: list[Properties] = []
     if HEADERS in schema.names:
-        got, headers = _parted(got)
-    descriptors = [one.descriptor for one in got]
+        messages, headers = messages.parted()
 
     def column(field: pa.Field) -> pa.Array:
         if field.name == HEADERS:
             return pa.array([list(each.items()) for each in headers], field.type)
         if field.name == DATA:
-            return pa.array([one.data for one in got], field.type)
-        return _described(field, descriptors, ordinals)
+            return messages.data(field.type)
+        if field.name == ORDINAL:
+            return pa.array(messages.ordinals, field.type)
+        return _described(field, messages.descriptors)
 
     return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
 
 
-def from_rows(rows: ReservedRows, schema: pa.Schema) -> pa.RecordBatch:
-    """Returns packed messages as :func:`to_batch`; ``data`` is not copied.
-
-    Descriptors are decoded where the schema has a column of theirs.
-    """
-    if HEADERS in schema.names:
-        return to_batch(unpacked(rows), rows.ordinals, schema)
-    is_described = not {DATA, ORDINAL}.issuperset(schema.names)
-    descriptors = descriptors_of(rows) if is_described else []
-
-    def column(field: pa.Field) -> pa.Array:
-        if field.name == DATA:
-            return _data_of(rows, field.type)
-        return _described(field, descriptors, rows.ordinals)
-
-    return pa.RecordBatch.from_arrays([column(field) for field in schema], schema=schema)
-
-
-def _data_of(rows: ReservedRows, kind: pa.DataType) -> pa.Array:
-    """Returns the column of the data: as Arrow's binary it has the buffer itself."""
-    if kind != pa.binary():
-        return pa.array(bodies_of(rows), kind)
-    ends = pa.array(list(accumulate(rows.lengths, initial=0)), pa.int32())
-    return pa.Array.from_buffers(kind, len(rows.lengths), [None, ends.buffers()[1], pa.py_buffer(rows.data)])
-
-
-def _described(field: pa.Field, descriptors: Sequence[MessageDescriptor], ordinals: Sequence[int]) -> pa.Array:
-    """Returns a column of the descriptors, or of the ordinals."""
-    if field.name == ORDINAL:
-        return pa.array(ordinals, field.type)
+def _described(field: pa.Field, descriptors: Sequence[MessageDescriptor]) -> pa.Array:
+    """Returns a column of the descriptors."""
     if field.name == PUT_TIME:
         return pa.array([descriptor.put_ms * 1000 for descriptor in descriptors], pa.int64()).cast(field.type)
     return _array(list(map(attrgetter(field.name), descriptors)), field.type)
@@ -169,9 +140,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
-def from_json(
-    got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema, malformed: Malformed = FAILFAST
-) -> pa.RecordBatch:
+def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAILFAST) -> pa.RecordBatch:
     """Returns messages whose data is one JSON object each, as a batch of the schema's columns.
 
     A column is the object's field of that name, null where the object has none; other fields are left out. A column
@@ -180,22 +149,23 @@ def from_json(
     """
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
     body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
-    bodies = [one.data for one in (_parted(got)[0] if HEADERS in own.values() else got)]
-    bad = unreadable(bodies, body)
+    bodies = (messages.parted()[0] if HEADERS in own.values() else messages).bodies
+    table, bad = parsed_or_bad(bodies, body)
     if bad and malformed.mode == "FAILFAST":
-        raise UnreadableError({ordinals[at]: _named(got[at], ordinals[at], why) for at, why in bad.items()})
+        raise UnreadableError({messages.ordinals[at]: _named(messages, at, why) for at, why in bad.items()})
     if bad and malformed.mode == "DROPMALFORMED":
-        kept = [at for at in range(len(got)) if at not in bad]
-        got, ordinals, bodies = [got[at] for at in kept], [ordinals[at] for at in kept], [bodies[at] for at in kept]
-        bad = {}
-    table = parsed([b"{}" if at in bad else one for at, one in enumerate(bodies)], body)
-    texts = [bodies[at].decode(errors="replace") if at in bad else None for at in range(len(bodies))]
-    described = to_batch(got, ordinals, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
+        messages, bodies, bad = messages.without(bad), [one for at, one in enumerate(bodies) if at not in bad], {}
+    if table is None:
+        table = parsed([b"{}" if at in bad else one for at, one in enumerate(bodies)], body)
+    described = to_batch(messages, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
 
     def column(field: pa.Field) -> pa.Array | pa.ChunkedArray:
         if field.name in own:
             return described.column(own[field.name])
-        return pa.array(texts, field.type) if field.name == malformed.column else table.column(field.name)
+        if field.name != malformed.column:
+            return table.column(field.name)
+        texts = [bodies[at].decode(errors="replace") if at in bad else None for at in range(len(bodies))]
+        return pa.array(texts, field.type)
 
     arrays = [column(field) for field in schema]
     whole = pa.Table.from_arrays(arrays, schema=schema).combine_chunks()
@@ -223,18 +193,8 @@ def is_of_message(name: str) -> bool:
     return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in NAMED
 
 
-def _parted(got: Sequence[WasGot]) -> tuple[list[WasGot], list[Properties]]:
-    """Returns the messages behind their headers, and the properties of each."""
-    parts = [without_properties(one.descriptor, one.data) for one in got]
-    inner = [
-        msgspec.structs.replace(one, descriptor=descriptor, data=data)
-        for one, (descriptor, data, _) in zip(got, parts, strict=True)
-    ]
-    return inner, [properties for *_, properties in parts]
-
-
-def _named(one: WasGot, ordinal: int, why: str) -> str:
-    which = f"message {one.descriptor.msg_id.hex()} (ordinal {ordinal})"
+def _named(messages: Messages, at: int, why: str) -> str:
+    which = f"message {messages.descriptors[at].msg_id.hex()} (ordinal {messages.ordinals[at]})"
     return f"{which} is no JSON object of the schema: {why}"
 
 

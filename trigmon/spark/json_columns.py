@@ -40,16 +40,26 @@ def _has_no_text(kind: pa.DataType) -> bool:
     return pa.types.is_time(kind) or any(_has_no_text(field.type) for field in fields)
 
 
-def unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int = 0) -> dict[int, str]:
-    """Returns the places of the bodies that are no JSON objects of the schema, each with the reason."""
+def parsed_or_bad(bodies: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table | None, dict[int, str]]:
+    """Returns a row for each body; where some are no JSON objects of the schema, their places with the reasons."""
     try:
-        parsed(bodies, schema)
+        return parsed(bodies, schema), {}
     except pa.ArrowException as error:
-        if len(bodies) == 1:
-            return {first: str(error)}
-        half = len(bodies) // 2
-        return unreadable(bodies[:half], schema, first) | unreadable(bodies[half:], schema, first + half)
-    return {}
+        return None, _unreadable(bodies, schema, 0, error)
+
+
+def _unreadable(bodies: Sequence[bytes], schema: pa.Schema, first: int, error: pa.ArrowException) -> dict[int, str]:
+    """Returns the places of those that cannot be read, by halves; together they raised this error."""
+    if len(bodies) == 1:
+        return {first: str(error)}
+    half = len(bodies) // 2
+    bad: dict[int, str] = {}
+    for at, part in ((first, bodies[:half]), (first + half, bodies[half:])):
+        try:
+            parsed(part, schema)
+        except pa.ArrowException as why:
+            bad |= _unreadable(part, schema, at, why)
+    return bad
 
 
 def parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
@@ -58,8 +68,11 @@ def parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
         raise pa.ArrowInvalid("it is not an object")
     if not bodies or not len(schema):
         return pa.table({field.name: pa.nulls(len(bodies), field.type) for field in schema})
-    # JSON has line breaks only between its tokens, so each object can be made one line.
-    table = _read(b"\n".join(body.replace(b"\n", b" ").replace(b"\r", b" ") for body in bodies), schema)
+    lines = b"\n".join(bodies)
+    if lines.count(b"\n") >= len(bodies) or b"\r" in lines:
+        # JSON has line breaks only between its tokens, so each object can be made one line.
+        lines = b"\n".join(body.replace(b"\n", b" ").replace(b"\r", b" ") for body in bodies)
+    table = _read(lines, schema)
     if table.num_rows != len(bodies):
         raise pa.ArrowInvalid("it is more than one object")
     return table

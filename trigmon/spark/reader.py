@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
@@ -26,11 +26,11 @@ from trigmon.client.queue import Queue
 from trigmon.client.reservation import read_rows, reserve
 from trigmon.mq.calls import Display, ReadReserved, Reserve, Settle
 from trigmon.mq.errors import BackedOut, NoMsgAvailable, UnknownObjectName
-from trigmon.mq.packed_messages import unpacked
-from trigmon.mq.replies import Listing, ReservedRows, Settled, WasGot
+from trigmon.mq.replies import Listing, ReservedRows, Settled
 from trigmon.process_memory import keep_freed_memory
 from trigmon.rules.model.reservation import cut
 from trigmon.spark import arrow_rows
+from trigmon.spark.messages import Messages, PackedMessages
 from trigmon.spark.options import MAX_ROWS, Options
 from trigmon.spark.plan_errors import one_line
 from trigmon.spark.poison_search.blame import marked
@@ -44,7 +44,7 @@ PART_BITS = 33
 
 
 Offset = dict[str, Any]
-"""Of a stream: the number of a reservation, and its queue."""
+"""Of a stream: the number of a reservation, its queue, and its queue manager."""
 
 
 class Stretch(InputPartition):
@@ -104,7 +104,7 @@ class QueueReader(DataSourceReader):
         first = part.number << PART_BITS
         with self.options.connect("browsing") as connection, connection.open(self.options.queue, "browse") as queue:
             for got in browse(connection, queue.handle, part.of, self.options.max_rows or None):
-                yield to_batch(self.options, got, range(first, first + len(got)), self.schema)
+                yield to_batch(self.options, Messages.of_got(got, range(first, first + len(got))), self.schema)
                 first += len(got)
 
 
@@ -165,7 +165,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             made = when_free(lambda: reserve(connection, call))
         except NoMsgAvailable:
             return start
-        return {"reservation": made.number, "queue": self.options.queue}
+        return {"reservation": made.number, "queue": self.options.queue, "qmgr": connection.q_mgr_name}
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802
         """Returns how many messages wait on the queue: the lag, in the progress of the query."""
@@ -193,6 +193,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Settles the batch, as :meth:`latestOffset` does, in case Spark calls this method first."""
+        self._check(end)
         self._settle(end["reservation"])
 
     def stop(self) -> None:
@@ -212,13 +213,22 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._held
 
     def _check(self, offset: Offset) -> None:
-        """Raises OffsetOfAnotherError for the offset of another queue; one of before 2026-11-24 names none."""
-        of = offset.get("queue", self.options.queue)
-        if of != self.options.queue:
-            raise OffsetOfAnotherError(
-                f"the checkpoint is of the queue {of}, and this query reads {self.options.queue}: name another "
-                "checkpointLocation, one for each query"
-            )
+        """Raises OffsetOfAnotherError for the offset of another queue, or of that queue of another queue manager.
+
+        One of before 2026-11-24 names no queue, one of before 2026-11-29 no queue manager.
+        """
+        queue = self.options.queue
+        if offset.get("queue", queue) != queue:
+            self._refuse(offset["queue"], queue)
+        name = self._hold()[0].q_mgr_name
+        if offset.get("qmgr", name) != name:
+            self._refuse(f"{queue} of queue manager {offset['qmgr']}", f"that of {name}")
+
+    def _refuse(self, of: str, reads: str) -> NoReturn:
+        raise OffsetOfAnotherError(
+            f"the checkpoint is of the queue {of}, and this query reads {reads}: name another checkpointLocation, one "
+            "for each query"
+        )
 
     def _settle(self, number: int) -> None:
         if number in (0, self._settled):
@@ -251,11 +261,11 @@ class OffsetOfAnotherError(RuntimeError):
 # -- used by both -------------------------------------------------------------------------------------------
 
 
-def to_batch(options: Options, got: Sequence[WasGot], ordinals: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+def to_batch(options: Options, messages: Messages, schema: pa.Schema) -> pa.RecordBatch:
     """Returns messages as an Arrow batch, in the format of the options."""
     if options.is_json:
-        return arrow_rows.from_json(got, ordinals, schema, options.malformed)
-    return arrow_rows.to_batch(got, ordinals, schema)
+        return arrow_rows.from_json(messages, schema, options.malformed)
+    return arrow_rows.to_batch(messages, schema)
 
 
 def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -266,7 +276,7 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
     bad: dict[int, str] = {}
     for reply in _replies(options, stretch):
         try:
-            rows = _rows_of(options, reply, schema)
+            rows = to_batch(options, PackedMessages(reply), schema)
         except arrow_rows.UnreadableError as error:
             bad |= error.reasons
         else:
@@ -274,12 +284,6 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
                 yield rows
     if bad:
         raise arrow_rows.UnfitRowError(marked(stretch.reservation, bad, options.secret))
-
-
-def _rows_of(options: Options, reply: ReservedRows, schema: pa.Schema) -> pa.RecordBatch:
-    if options.is_json:
-        return to_batch(options, unpacked(reply), reply.ordinals, schema)
-    return arrow_rows.from_rows(reply, schema)
 
 
 def _replies(options: Options, stretch: Stretch) -> Iterator[ReservedRows]:
