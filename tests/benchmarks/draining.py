@@ -37,6 +37,8 @@ FEW = 2_000
 """More than those that need no Python workers."""
 JSON_Q, JSON, BAD = "DRAINED.JSON", 5_000, (7, 2_500, 4_999)
 """Messages of JSON, and which of them are none; they go to :data:`ASIDE_Q`."""
+OBJECT = b'{"id": 1234567, "name": "a name", "pad": "%s"}' % (b"x" * 975)
+"""A message of JSON of a kilobyte."""
 ASIDE_Q = "DRAINED.ASIDE"
 ROOT = Path(__file__).parents[2]
 
@@ -55,12 +57,12 @@ class Draining:
         self._number += 1
         return self._home / f"table{self._number}"
 
-    def fill(self, count: int | None = None, *, rests: bool = True) -> None:
+    def fill(self, count: int | None = None, *, rests: bool = True, q_name: str = Q, body: bytes = BODY) -> None:
         """Puts the messages, and waits until the queue manager has ended its own work with them."""
         left = self._count if count is None else count
-        with self._daemon.connect() as qm, qm.open(Q, "output") as queue:
+        with self._daemon.connect() as qm, qm.open(q_name, "output") as queue:
             for first in range(0, left, BATCH):
-                queue.put_many([BODY] * min(BATCH, left - first), syncpoint=True)
+                queue.put_many([body] * min(BATCH, left - first), syncpoint=True)
                 qm.commit()
         if rests:
             cpu_seconds_at_rest(self._daemon.process.pid)
@@ -88,6 +90,14 @@ class Draining:
             max_rows=max_rows,
             options={"columns": "msg_id,put_time,data"},
         )
+
+    def drained_json(self) -> tuple[float, float]:
+        """Messages a second of objects whose fields become columns, in batches by default."""
+        self.fill(q_name=JSON_Q, body=OBJECT)
+        how = {"options": {"format": "json"}, "schema": "id bigint, name string, pad string"}
+        done = drain(self._spark, table=self.table(), queue=JSON_Q, qmgr=self._daemon.address, **how)
+        assert (done.rows, done.rejected) == (self._count, [])
+        return done.rows / done.seconds, 0.0
 
     def browsed(self) -> tuple[float, float]:
         """Messages a second by a batch read of the whole queue, which stay there, into Spark's sink of nothing."""
@@ -164,6 +174,7 @@ def ways(it: Draining) -> dict[str, Callable[[], tuple[float, float]]]:
         "in batches by default": partial(it.drained, 0),
         "in four batches": partial(it.drained, 4),
         "straight behind the puts": partial(it.drained, 0, rests=False),
+        "as JSON objects": it.drained_json,
         "read, and left there": it.browsed,
         "3 bad of 5,000 of JSON": it.with_bad,
         "made-up rows": it.made_up,
@@ -189,7 +200,8 @@ def draining(home: Path, count: int) -> Iterator[Draining]:
         with daemon.connect() as qm:
             define(qm, Q, def_persistence="persistent", max_q_depth=count)
             define(qm, ASIDE_Q, max_q_depth=100_000)
-            define(qm, JSON_Q, def_persistence="persistent", backout_requeue_q_name=ASIDE_Q)
+            of_json = {"backout_requeue_q_name": ASIDE_Q, "max_q_depth": max(count, JSON)}
+            define(qm, JSON_Q, def_persistence="persistent", **of_json)
         measured = Draining(home, spark, daemon, count)
         measured.drained()
         yield measured
