@@ -27,7 +27,7 @@ class Cursors:
         self.left, self.wrong_at = list(of), wrong_at
         self.opened = self.open = 0
 
-    def __call__(self, statement="", values=()):
+    def __call__(self, statement, values):
         assert not self.open, "the one before is open"
         self.opened, self.open = self.opened + 1, self.open + 1
         return Cursor(self, self.left.pop(0))
@@ -52,15 +52,7 @@ class Cursor:
 
 
 def stream(cursors, count):
-    def parts():
-        for _ in range(count):
-            cursor = cursors()
-            try:
-                yield cursor
-            finally:
-                cursor.close(True)
-
-    return RowStream(parts())
+    return RowStream(cursors, [(f"statement {n}", ()) for n in range(count)])
 
 
 def numbers(rows):

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from trigmon.launch.spark.conf_options import conf_options
+
 _ENABLED, _DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 _LONGEST = 107 - len("/.12345678-1234-1234-1234-123456789012.sock")
 """Bytes of the directory's name: the kernel takes 107 for a socket's, unix(7)."""
@@ -37,7 +39,7 @@ def options(directory: Path, of_job: Mapping[str, str]) -> list[str]:
     """Returns the settings as options of SparkSubmit; none where the job has one of them itself. Raises OSError."""
     if _ENABLED in of_job or _DIRECTORY in of_job:
         return []
-    return [word for name, value in settings(directory).items() for word in ("--conf", f"{name}={value}")]
+    return conf_options(settings(directory))
 
 
 def remove_stale(directory: Path) -> None:

@@ -87,17 +87,6 @@ class MessageColumns(msgspec.Struct, frozen=True):
             self.kinds[:count],
         )
 
-    def joined(self, behind: MessageColumns) -> MessageColumns:
-        """Returns these messages, and behind them others of the same queue."""
-        return MessageColumns(
-            self.q_name,
-            self.numbers + behind.numbers,
-            self.priorities + behind.priorities,
-            self.sizes + behind.sizes,
-            self.put_ms + behind.put_ms,
-            self.kinds + behind.kinds,
-        )
-
 
 kind_of: Callable[[MessageDescriptor], Kind] = attrgetter("report", "format", "put_appl_type")
 """Returns Report, Format and PutApplType of a message."""

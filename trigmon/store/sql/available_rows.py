@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.reserved_ranges import Range, ReservedRanges, around
-from trigmon.store.sql.row_stream import RowStream
+from trigmon.store.sql.row_stream import OpenRows, RowStream, Statement, Values
 
-Values = tuple[object, ...]
-Statement = tuple[str, Values]
 _Jump = Callable[[Values, int, Range], list[Statement]]
 """Returns what a look-up goes on with behind a range, in which it met a row of this priority."""
 
@@ -50,9 +48,7 @@ BEHIND = frozenset({sql.PASS_AFTER_SAME, *sql.FIND_AFTER_SAME.values()})
 """Those that find numbers behind one alone, which is their last value."""
 
 
-def open_available(
-    open_rows: Callable[[str, Values], Any], record: ReservedRanges, statement: str, values: Values
-) -> Any:
+def open_available(open_rows: OpenRows, record: ReservedRanges, statement: str, values: Values) -> Any:
     """Returns the rows of a look-up as ``open_rows`` does, without those that are reserved and not marked."""
     ranges = record.of_queue(cast("int", values[0])) if statement in FINDS else ()
     if not ranges or (statement in BEHIND and cast("int", values[-1]) >= ranges[-1].last):
@@ -61,26 +57,16 @@ def open_available(
 
 
 class AvailableRows(RowStream):
-    """The rows of a look-up in FINDS that are in none of the ranges. ``open_rows`` returns a cursor over its rows."""
+    """The rows of a look-up in FINDS that are in none of the ranges."""
 
-    def __init__(
-        self, open_rows: Callable[[str, Values], Any], statement: str, values: Values, ranges: Sequence[Range]
-    ) -> None:
-        self._open_rows = open_rows
+    def __init__(self, open_rows: OpenRows, statement: str, values: Values, ranges: Sequence[Range]) -> None:
+        super().__init__(open_rows, [(statement, values)])
         self._ranges = ranges
-        self._statements: list[Statement] = [(statement, values)]
         self._jumped: set[Statement] = set()  # where an index is damaged, a jump may lead back
-        super().__init__(self._read())
 
-    def _read(self) -> Generator[Iterable[Any], None, None]:
-        while self._statements:
-            statement, values = self._statements.pop(0)
-            cursor = self._open_rows(statement, values)
-            try:
-                is_behind = statement in BEHIND and cast("int", values[-1]) >= self._ranges[-1].last
-                yield cursor if is_behind else self._outside(cursor, statement, values)
-            finally:
-                cursor.close(True)
+    def _part(self, cursor: Any, statement: str, values: Values) -> Iterable[Any]:
+        is_behind = statement in BEHIND and cast("int", values[-1]) >= self._ranges[-1].last
+        return super()._part(cursor, statement, values) if is_behind else self._outside(cursor, statement, values)
 
     def _outside(self, cursor: Iterable[Any], statement: str, values: Values) -> Iterator[Any]:
         """Yields the rows up to the first one that is in a range; then the look-up goes on behind that."""
@@ -92,5 +78,5 @@ class AvailableRows(RowStream):
                 to = _JUMPS[statement](values, row[1], over)
                 if to[0] not in self._jumped:
                     self._jumped.add(to[0])
-                    self._statements[:0] = to
+                    self._left[:0] = to
                     return

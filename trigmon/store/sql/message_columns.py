@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
@@ -14,11 +14,11 @@ from trigmon.rules.model.stored_messages import SLICE, Found, MessageColumns, Se
 from trigmon.store.sql import statements as sql
 from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.reserved_ranges import ReservedRanges
-
-OpenRows = Callable[[str, tuple[object, ...]], Any]
+from trigmon.store.sql.row_stream import OpenRows
 
 _decode = msgspec.msgpack.Decoder(list[MessageDescriptor]).decode
 _put_ms = attrgetter("put_ms")
+_expires_ms = itemgetter(2)
 _PRIORITIES = frozenset(range(10))
 _ARRAY = b"\xdd"
 """MessagePack's type of an array with a length of four bytes."""
@@ -48,14 +48,15 @@ def read_columns(rows: Iterable[Any], q_name: str, limit: int) -> Found | None:
     message is read.
     """
     rows = iter(rows)
-    first = _columns(list(islice(rows, min(limit, SLICE))), q_name)
-    if first is None:
+    first = list(islice(rows, min(limit, SLICE)))
+    if any(map(_expires_ms, first)):
         return None
-    more = list(islice(rows, max(0, limit - SLICE)))
-    if not more:
-        return Found(columns=first)
-    rest = _columns(more, q_name)
-    return Found(columns=first, most=SLICE) if rest is None else Found(columns=first.joined(rest))
+    read = first + list(islice(rows, max(0, limit - SLICE)))
+    found = _columns(read, q_name)
+    if found is not None:
+        return Found(columns=found)
+    found = _columns(first, q_name) if len(read) > len(first) else None
+    return None if found is None else Found(columns=found, most=SLICE)
 
 
 def _columns(rows: list[Any], q_name: str) -> MessageColumns | None:

@@ -12,9 +12,10 @@ from trigmon.rules.model.stored_messages import SLICE, Form, Found, Selection
 from trigmon.store.sql.available_rows import open_available
 from trigmon.store.sql.group_progress import Groups
 from trigmon.store.sql.leftovers import Leftovers
-from trigmon.store.sql.message_columns import OpenRows, find_columns
+from trigmon.store.sql.message_columns import find_columns
 from trigmon.store.sql.queue_heads import QueueHeads
 from trigmon.store.sql.reserved_ranges import ReservedRanges
+from trigmon.store.sql.row_stream import OpenRows
 from trigmon.store.sql.select import Look
 
 

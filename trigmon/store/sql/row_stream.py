@@ -1,26 +1,46 @@
-"""Rows of several look-ups, one behind the other."""
+"""Rows of several statements, one behind the other."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, cast
+
+Values = tuple[object, ...]
+Statement = tuple[str, Values]
+OpenRows = Callable[[str, Values], Any]
+"""Returns a cursor over the rows of a statement."""
 
 
 class RowStream:
-    """The rows of all parts, each opened when the one before has ended.
+    """The rows of all statements, each opened when the one before has ended, and closed at its end.
 
-    Where a part is a cursor, no step of Python stands between two of its rows. Behind an error of a part its reader
-    closes the stream, and reads nothing more.
+    No step of Python stands between two rows of a cursor. Behind an error its reader closes the stream, and reads
+    nothing more.
     """
 
-    def __init__(self, parts: Generator[Iterable[Any], None, None]) -> None:
-        self._parts = parts
-        self._rows = chain.from_iterable(parts)
+    def __init__(self, open_rows: OpenRows, statements: Iterable[Statement]) -> None:
+        self._open_rows = open_rows
+        self._left = list(statements)
+        self._parts = self._opened()
+        self._rows = chain.from_iterable(self._parts)
 
     def __iter__(self) -> Iterator[Any]:
         return self._rows
 
     def close(self, force: bool = False) -> None:
-        """Ends it early: the part that is open is closed."""
+        """Ends it early: the cursor that is open is closed."""
         self._parts.close()
+
+    def _opened(self) -> Generator[Iterable[Any], None, None]:
+        while self._left:
+            statement, values = self._left.pop(0)
+            cursor = self._open_rows(statement, values)
+            try:
+                yield self._part(cursor, statement, values)
+            finally:
+                cursor.close(True)
+
+    def _part(self, cursor: Any, statement: str, values: Values) -> Iterable[Any]:
+        """Returns what is given of a statement's rows: all of them."""
+        return cast("Iterable[Any]", cursor)

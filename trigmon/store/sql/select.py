@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,26 +29,24 @@ from trigmon.store.sql.group_progress import Place, items_from
 from trigmon.store.sql.leftovers import LOOKS
 from trigmon.store.sql.picked_messages import LOST, Picked, Row, is_locked, message_of
 from trigmon.store.sql.reserved_ranges import Range, numbers_of, parts_of
-from trigmon.store.sql.row_stream import RowStream
+from trigmon.store.sql.row_stream import OpenRows, RowStream, Statement
 
-Statement = tuple[str, tuple[object, ...]]
-Execute = Callable[[str, tuple[object, ...]], Any]
 _PLAIN = ["plain"]
 _RESTS = ("rest", "rest of whole")
 
 
 class Look:
-    """One look-up of messages. ``execute`` returns a cursor over a statement's rows; ``queue`` is the queue's number.
+    """One look-up of messages. ``queue`` is the queue's number.
 
     ``locks``: locked messages and the handles that locked them. ``has_groups``: the queue may hold messages of groups.
     ``has_own``: the unit of work has put to the queue. ``available``: the units of work with available messages that
     are not rewritten yet (none of a group), and what they had done to them. ``ranges``: what is reserved of the queue
-    without marks of its rows; ``execute`` leaves those out where available messages are looked for.
+    without marks of its rows; ``open_rows`` leaves those out where available messages are looked for.
     """
 
     def __init__(
         self,
-        execute: Execute,
+        open_rows: OpenRows,
         selection: Selection,
         queue: int,
         locks: Mapping[int, int],
@@ -59,7 +56,7 @@ class Look:
         available: Sequence[tuple[str, int]] = (),
         ranges: Sequence[Range] = (),
     ) -> None:
-        self._execute = execute
+        self._open_rows = open_rows
         self._locks = locks
         self._selection = selection
         self._queue = queue
@@ -306,15 +303,7 @@ class Look:
         ]
 
     def _rows(self, statements: list[Statement]) -> RowStream:
-        return RowStream(self._cursors(statements))
-
-    def _cursors(self, statements: list[Statement]) -> Generator[Iterable[Row], None, None]:
-        for statement, values in statements:
-            cursor = self._execute(statement, values)
-            try:
-                yield cursor
-            finally:
-                cursor.close(True)
+        return RowStream(self._open_rows, statements)
 
     def _is_whole(self, descriptor: MessageDescriptor, now: int) -> bool:
         """Returns whether this message's group is as complete as the selection asks for."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from trigmon.launch import arguments as words
 from trigmon.launch.launch_plan import LaunchError, Order
+from trigmon.launch.spark.conf_options import conf_options
 from trigmon.mq.attributes import Process
 from trigmon.mq.enums import SparkDeployMode
 from trigmon.rules.runs import check_spark
@@ -94,8 +95,7 @@ def _options(order: Order, keytab: str) -> Iterator[str]:
         yield from ("--name", *words.filled([process.spark_name], order))
     if process.spark_class:
         yield from ("--class", process.spark_class)
-    for key, value in (_cluster_variables(process) | settings(process)).items():
-        yield from ("--conf", f"{key}={value}")
+    yield from conf_options(_cluster_variables(process) | settings(process))
     for name, option in _LISTS.items():
         if found := files(process, name):
             yield from (option, ",".join(found))

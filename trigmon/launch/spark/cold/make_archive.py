@@ -26,6 +26,7 @@ from trigmon.launch.spark import sockets
 from trigmon.launch.spark.cold import class_archive, java_command, web_page
 from trigmon.launch.spark.cold.class_archive import Archives, Note
 from trigmon.launch.spark.cold.java import Java
+from trigmon.launch.spark.conf_options import conf_options
 from trigmon.mq.attributes import Process
 from trigmon.mq.quantities import size
 from trigmon.rules.runs import spark_ports
@@ -107,8 +108,8 @@ def _made(directory: Path, home: Path, java: Java, time_limit_s: float) -> Path:
         )
     file = directory / "archive"
     training = Path(__file__).parents[3] / "spark" / "archive_workload.py"
-    settings = [word for key, value in _SETTINGS.items() for word in ("--conf", f"{key}={value}")]
     web_page.write(directory / "page", web_page.new_key())
+    settings = conf_options(_SETTINGS)
     settings += [*web_page.options(directory / "page", home, {}), *sockets.options(directory / "s", {})]
     trained = java_command.command(home, java, _PROCESS, {}, class_archive.making(file, java))
     _run([*trained, *settings, str(training)], directory, home, java, time_limit_s)

@@ -20,6 +20,7 @@ from trigmon.launch.spark.cold import class_archive, command, java_command, make
 from trigmon.launch.spark.cold import spark_home as compiled
 from trigmon.launch.spark.cold.class_archive import Archives
 from trigmon.launch.spark.cold.java import Java, find_java
+from trigmon.launch.spark.conf_options import conf_options
 from trigmon.launch.users import account
 from trigmon.log import logger
 from trigmon.mq.attributes import Process
@@ -230,11 +231,9 @@ def _master(process: Process, home: Path, environ: Mapping[str, str]) -> str:
 def _closing(process: Process, master: str) -> tuple[list[str], dict[str, str]]:
     """Returns options of SparkSubmit by which other users cannot connect to a local driver, and its variables."""
     settings = command.settings(process)
-    options = [
-        word for key, value in spark_ports.closing(master, settings).items() for word in ("--conf", f"{key}={value}")
-    ]
     more, variables = secret.made(master, settings)
-    return [*options, *more], {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK, **variables}
+    variables[spark_ports.PAGE_ADDRESS] = spark_ports.LOOPBACK
+    return conf_options(spark_ports.closing(master, settings)) + more, variables
 
 
 def _with_jars_in_place(order: Order) -> Order:

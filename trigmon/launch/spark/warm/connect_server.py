@@ -31,6 +31,7 @@ from trigmon.launch.spark import secret, sockets
 from trigmon.launch.spark.cold import web_page
 from trigmon.launch.spark.cold.java import find_java
 from trigmon.launch.spark.cold.submit import spark_home
+from trigmon.launch.spark.conf_options import conf_options
 from trigmon.launch.spark.warm import worker_python
 from trigmon.log import logger
 from trigmon.rules.runs import spark_ports
@@ -219,10 +220,7 @@ def command(server: Server, spark_submit: str, fair: Path, more: Sequence[str] =
     }
     settings |= dict(setting.split("=", 1) for setting in server.conf)
     words = [spark_submit, "--master", server.master, "--driver-memory", server.memory, "--name", "trigmon"]
-    words += ["--class", MAIN_CLASS, *more]
-    for name, value in settings.items():
-        words += ["--conf", f"{name}={value}"]
-    return [*words, "spark-internal"]
+    return [*words, "--class", MAIN_CLASS, *more, *conf_options(settings), "spark-internal"]
 
 
 def planned(server: Server, data_directory: Path, address: str) -> LaunchPlan:
