@@ -13,8 +13,10 @@ import trigmon
 from tests.daemons import define
 from tests.strangers import as_user
 from tests.waiting import until
+from trigmon.client.link import Link
+from trigmon.launch.keeper_client import Keeper
 from trigmon.monitor import monitor
-from trigmon.mq.calls import Alter, ChangeRun, Put, Runs
+from trigmon.mq.calls import Alter, ChangeRun, GetMany, Put, Runs
 from trigmon.mq.descriptors import FORMAT_TRIGGER, MessageDescriptor, TriggerMessage, pack_tm, unpack_dlh, unpack_tm
 from trigmon.mq.enums import ApplType
 
@@ -44,6 +46,27 @@ def test_a_put_starts_the_program_and_the_run_is_on_record_from_cause_to_end(sta
     assert run["directory"] == str(directory)
     assert (directory / "stdout").read_text() == f"{q_name}\n"
     assert stage.depth(stage.initq) == 0
+
+
+def test_the_get_that_takes_a_trigger_message_records_the_run_and_the_keeper_is_told_next(stage, monkeypatch):
+    steps = []
+
+    def noted(right, word):
+        def step(self, *given, **named):
+            steps.append((threading.get_ident(), word(given)))
+            return right(self, *given, **named)
+
+        return step
+
+    monkeypatch.setattr(Link, "call", noted(Link.call, lambda given: type(given[0])))
+    monkeypatch.setattr(Keeper, "start", noted(Keeper.start, lambda _: "start"))
+    q_name = stage.queue(stage.program("true"))
+    stage.watch()
+    stage.qm.put(q_name, b"one")
+    stage.wait_for(q_name=q_name, state="exited")
+    (thread,) = {who for who, what in steps if what == "start"}
+    of_thread = [what for who, what in steps if who == thread]
+    assert of_thread[of_thread.index("start") - 1] is GetMany
 
 
 def test_a_program_whose_child_was_killed_names_the_signal_and_no_warning_as_the_cause(stage):

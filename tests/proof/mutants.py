@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from trigmon.checksum import crc32
+from trigmon.journal import journal
+from trigmon.journal.journal import Record
 from trigmon.mq.calls import Call
 from trigmon.mq.replies import Reply
 from trigmon.qmgr.manager import Answer, QueueManager
@@ -56,6 +59,20 @@ def _empty_before_the_sync(patches: Patches) -> None:
         self.journal.clear()
 
     patches.setattr(DurableTurns, "end_replay", end_replay)
+
+
+def _take_torn_records(patches: Patches) -> None:
+    """A start applies a record of which a power cut has kept the head, and not all of the changes."""
+    right = journal._record_at
+
+    def record_at(data: bytes, at: int, salt: int) -> Record | None:
+        head, begin = data[at : at + journal._HEAD.size], at + journal.HEAD_SIZE
+        if begin > len(data) or journal._SUM.unpack_from(data, begin - journal._SUM.size)[0] != crc32(head, salt):
+            return right(data, at, salt)
+        _, length, number, durable, time_ms, _ = journal._HEAD.unpack(head)
+        return Record(number, durable, time_ms, data[begin : begin + length])
+
+    patches.setattr(journal, "_record_at", record_at)
 
 
 def _no_gets_with_a_commit(patches: Patches) -> None:
@@ -186,6 +203,7 @@ MUTANTS = (
     Mutant("synchronous OFF", _synchronous_off, "power cuts", "unreadable"),
     Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
     Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "more power cuts", ""),
+    Mutant("a torn record is applied", _take_torn_records, "power cuts", "unreadable"),
     Mutant("gets are not in rows with a commit", _no_gets_with_a_commit, "power cuts", "double"),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),

@@ -18,7 +18,7 @@ from tests.proof.rules import problems
 from tests.proof.vfs import VFS
 from trigmon.qmgr.clock import VirtualClock
 from trigmon.qmgr.manager import QueueManager
-from trigmon.store.port import StoreBroken, StoreLost
+from trigmon.store.port import StoreBroken, StoreLost, UnsupportedVersion
 from trigmon.store.sqlite.store import SqliteStore
 
 WORKS = 60
@@ -71,7 +71,7 @@ def judge(directory: Path, files: Files, events: list[Event]) -> list[str]:
     VFS.disk = Disk(files)
     try:
         store = SqliteStore(directory, VFS.name)
-    except (StoreBroken, StoreLost) as error:
+    except (StoreBroken, StoreLost, UnsupportedVersion) as error:
         return [f"unreadable: {error}"]
     try:
         manager = QueueManager("QM1", store, VirtualClock(events[-1]["ms"]))

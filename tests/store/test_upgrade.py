@@ -10,6 +10,7 @@ from tests.store.damaged_store import killed
 from tests.store.kept_stores import IN_ORDER, RELEASES, RUNS, bodies
 from tests.worlds import World
 from trigmon.journal import entries
+from trigmon.journal.journal import tail_of
 from trigmon.mq.calls import Display
 from trigmon.mq.enums import ObjectType
 from trigmon.store.port import StoreBroken, UnsupportedVersion
@@ -17,6 +18,7 @@ from trigmon.store.sqlite import connection
 from trigmon.store.sqlite.restoration import restore
 from trigmon.store.sqlite.store import SqliteStore
 from trigmon.store.sqlite.store_check import check_directory
+from trigmon.store.sqlite.turn_log import JOURNAL_SUFFIX
 
 VERSIONS = sorted(path.name.removesuffix(".backup.gz") for path in RELEASES.iterdir())
 
@@ -69,6 +71,10 @@ def test_a_trigmon_that_does_not_know_every_kind_in_a_store_refuses_it(released,
         World("sqlite", released)
 
 
+def journal_of(directory):
+    return tail_of((directory / f"qm.db{JOURNAL_SUFFIX}").read_bytes(), 0)
+
+
 NEXT = connection.SCHEMA_VERSION + 1
 STEPS = ("ALTER TABLE run ADD COLUMN more TEXT", "UPDATE run SET more = 'added'")
 
@@ -103,6 +109,23 @@ def test_an_upgrade_that_fails_changes_nothing_and_says_how_to_go_back(released,
     world = World("sqlite", released)
     assert bodies(world, "Q") == IN_ORDER
     world.end()
+
+
+def test_an_upgrade_applies_the_turns_that_a_kill_left_in_the_journal(tmp_path, monkeypatch):
+    world = World("sqlite", tmp_path / "home")
+    world.define("Q", def_persistence="persistent")
+    world.put("Q", b"first")
+    files = killed(world, tmp_path / "k")
+    world.end()
+    assert journal_of(files).highest
+    monkeypatch.setattr(connection, "UPGRADES", {**connection.UPGRADES, NEXT - 1: STEPS})
+    monkeypatch.setattr(connection, "SCHEMA_VERSION", NEXT)
+    world = World("sqlite", files)
+    assert bodies(world, "Q") == [b"first"]
+    world.end()
+    version, columns = version_of(files)
+    assert (version, columns[-1]) == (NEXT, "more")
+    assert list(check_directory(files / "qm.db")) == []
 
 
 def test_a_journal_that_is_refused_leaves_the_version_of_the_store(tmp_path, monkeypatch):
