@@ -16,6 +16,7 @@ from statistics import median
 
 from tests.benchmarks import (
     arriving,
+    call_stages,
     copying,
     first_row,
     full_year,
@@ -23,7 +24,6 @@ from tests.benchmarks import (
     mq_programs,
     on_shared,
     over_tls,
-    put_stages,
     reserving,
     spark_peers,
 )
@@ -84,8 +84,8 @@ def main() -> None:
         "--held", type=float, metavar="SECONDS", help="how long a unit of work stays open with --shared"
     )
     parser.add_argument("--peers", action="store_true", help="only put, get and units of work beside every peer found")
-    stages = "only the daemon's CPU of a message by stage: of a put, or of a unit of work of 100 puts"
-    parser.add_argument("--profile", nargs="?", const="put", choices=("put", "unit"), help=stages)
+    stages = "only the daemon's CPU of a message by stage; put where none is named"
+    parser.add_argument("--profile", nargs="?", const="put", choices=tuple(call_stages.MESSAGE_OF), help=stages)
     peers_command.add_options(parser)
     options = parser.parse_args()
     rounds, scale = (1, 20) if options.quick else (options.rounds, 1)
@@ -95,7 +95,7 @@ def main() -> None:
             if options.peers:
                 peers_command.compare(Path(directory), rounds, peers_command.options_of(options))
             if options.profile:
-                put_stages.profile(Path(directory), rounds, options.seconds, options.clients, options.profile)
+                call_stages.profile(Path(directory), rounds, options.seconds, options.clients, options.profile)
             return
         if chosen(options, Path(directory), rounds, scale):
             return

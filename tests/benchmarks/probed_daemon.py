@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.benchmarks.probes import Probes, put_in
 from trigmon.cli.main import main
-from trigmon.mq.calls import Commit, Put, PutMany
+from trigmon.mq.calls import Commit, Get, Put, PutMany
 from trigmon.rules.verbs import VERBS
 
 RULES = "rules: what the call wants, and the decision"
@@ -31,6 +31,7 @@ STAGES = {
     "manager: one call after the other": ["trigmon.qmgr.manager:QueueManager.turn"],
     RULES: [],
     "store: facts": ["trigmon.store.sqlite.store:SqliteStore.facts"],
+    "store: look for messages": ["trigmon.store.sqlite.store:SqliteStore.find"],
     "store: changes and their rows": [
         "trigmon.store.sqlite.store:SqliteStore.mark",
         "trigmon.store.sqlite.store:SqliteStore.apply",
@@ -50,12 +51,13 @@ STAGES = {
 
 
 def probe() -> Probes:
-    """Returns the probes, which are in all the stages of a put."""
+    """Returns the probes, which are in all the stages of a call."""
     probes = Probes(tuple(STAGES))
     put_in(probes, STAGES)
-    for kind in (Put, PutMany, Commit):
+    for kind in (Put, PutMany, Get, Commit):
         verb = VERBS[kind]
-        VERBS[kind] = replace(verb, wants=probes.probed(RULES, verb.wants), decide=probes.probed(RULES, verb.decide))
+        functions = {name: getattr(verb, name) for name in ("wants", "look_for", "decide")}
+        VERBS[kind] = replace(verb, **{name: it and probes.probed(RULES, it) for name, it in functions.items()})
     return probes
 
 

@@ -1,4 +1,4 @@
-"""The profile of a put charges each moment of the daemon's thread to one stage, and every stage is met."""
+"""The profile of a message charges each moment of the daemon's thread to one stage, and every stage is met."""
 
 import re
 import subprocess
@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from tests.benchmarks.call_stages import MESSAGE_OF
+from tests.benchmarks.peers.turn_of_clients import GETS
 from tests.benchmarks.probed_daemon import STAGES
 from tests.benchmarks.probes import REST, Probes, put_in
 
@@ -54,19 +56,26 @@ def test_a_function_that_is_not_there_is_an_error():
         put_in(Probes(["any"]), {"any": ["trigmon.wire.codec:no_such"]})
 
 
-@pytest.mark.parametrize(("what", "clients", "decoded"), [("put", "1,3", "1.00"), ("unit", "2", "0.02")])
+LOOK = "store: look for messages"
+
+
+@pytest.mark.parametrize(
+    ("what", "clients", "decoded"),
+    [("put", "1,3", "1.00"), ("get", "2", "1.00"), ("confirmed_get", "2", "2.00"), ("unit", "2", "0.02")],
+)
 def test_the_profile_meets_every_stage(what, clients, decoded):
     argv = ["--profile", what, "--rounds", "1", "--seconds", "0.3", "--clients", clients]
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *argv], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
-    title = {"put": "CPU of a put by stage", "unit": "CPU of a message of a unit of 100 puts by stage"}[what]
+    title = f"CPU of a {MESSAGE_OF[what]} by stage"
     for table in done.stdout.split(title)[1:]:
         calls = dict(re.findall(r"^  (\S.*?)  +-?[\d.]+ +-?[\d.]+% +(\S+)$", table, re.MULTILINE))
         assert set(STAGES) <= set(calls)
-        rare = ("database: commit without a sync", "database: sync and checkpoint")  # so few puts may need none
-        assert [stage for stage in STAGES if calls[stage] == "-" and stage not in rare] == []
+        rare = {"database: commit without a sync", "database: sync and checkpoint"}  # so few may need none
+        unmet = {stage for stage in STAGES if calls[stage] == "-"} - rare
+        assert unmet == (set() if what in GETS else {LOOK})
         assert calls["decode"] == decoded
         assert re.search(r"a daemon without probes, from /proc, in turns +[1-9]", table)
     assert done.stdout.count(title) == clients.count(",") + 1

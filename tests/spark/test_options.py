@@ -115,9 +115,11 @@ def test_an_offset_of_another_queue_manager_is_refused_by_both_names(qm, q_name,
     why = rf"{q_name} of queue manager ELSEWHERE, and this query reads that of {qm.q_mgr_name}"
     with pytest.raises(Exception, match=why):
         steps[step]()
-    reader.commit(made)
+    reader.commit(old)
     assert qm.reservations(q_name) == []
     reader.stop()
+    reader.commit(old)
+    assert reader._held is None, "what is settled needs no connection"
 
 
 @pytest.mark.spark

@@ -92,6 +92,23 @@ def test_descriptors_of_packed_json_are_decoded_where_a_column_or_an_error_needs
     assert left.to_pylist() == [{"id": 1, "mq_priority": 4}] * 2
 
 
+@pytest.mark.parametrize("schema", [RAW, pa.schema([("mq_priority", pa.int32()), ("id", pa.int64())])])
+def test_a_reply_whose_parts_are_not_of_as_many_messages_is_an_error_and_no_rows_are_lost(schema):
+    make = arrow_rows.to_batch if schema is RAW else arrow_rows.from_json
+    rows = pack(encoded([got().descriptor] * 3), [b"{}"] * 3, [0, 1, 2], 3, more=False)
+    assert make(PackedMessages(rows), schema).num_rows == 3
+    two = encoded([got().descriptor] * 2)
+    wrong = {
+        "descriptors": pack(two, [b""] * 2, [0, 1], 2, more=False).descriptors,
+        "ordinals": [0, 1],
+        "lengths": [2, 2],
+        "data": b"{}{}",
+    }
+    for name, value in wrong.items():
+        with pytest.raises(ValueError, match="messages have"):
+            make(PackedMessages(replace(rows, **{name: value})), schema)
+
+
 def test_a_date_is_a_text_in_json_wherever_it_is_as_it_is_written():
     day = pa.date32()
     schema = pa.schema([("day", day), ("days", pa.list_(day)), ("of", pa.struct([("day", day), ("n", pa.int32())]))])

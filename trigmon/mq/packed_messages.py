@@ -41,8 +41,11 @@ def _head_of_array(count: int) -> bytes:
 
 
 def descriptors_of(rows: ReservedRows) -> list[MessageDescriptor]:
-    """Returns the descriptors. Raises msgspec.MsgspecError where they are none."""
-    return _decode(rows.descriptors)
+    """Returns the descriptors. Raises msgspec.MsgspecError where they are none, ValueError for another number."""
+    descriptors = _decode(rows.descriptors)
+    if len(descriptors) != len(rows.ordinals):
+        raise ValueError(f"{len(rows.ordinals)} messages have {len(descriptors)} descriptors")
+    return descriptors
 
 
 def bodies_of(rows: ReservedRows) -> list[bytes]:

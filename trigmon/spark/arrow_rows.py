@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
 from trigmon.mq.rfh2 import Properties, with_properties
-from trigmon.spark.json_columns import parsed, parsed_or_bad, unknown_column
+from trigmon.spark.json_columns import parsed, unknown_column
 from trigmon.spark.messages import Messages
 
 DATA, ORDINAL, PUT_TIME, HEADERS = "data", "ordinal", "put_time", "headers"
@@ -112,7 +112,7 @@ def to_batch(messages: Messages, schema: pa.Schema) -> pa.RecordBatch:
     """Returns messages as an Arrow batch of the columns that the schema names, in its order."""
     headers: list[Properties] = []
     if HEADERS in schema.names:
-        messages, headers = messages.parted()
+        messages, headers = messages.parted
 
     def column(field: pa.Field) -> pa.Array:
         if field.name == HEADERS:
@@ -149,14 +149,13 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
     """
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
     body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
-    bodies = (messages.parted()[0] if HEADERS in own.values() else messages).bodies
-    table, bad = parsed_or_bad(bodies, body)
+    bodies = (messages.parted[0] if HEADERS in own.values() else messages).bodies
+    table, bad = parsed(bodies, body)
     if bad and malformed.mode == "FAILFAST":
         raise UnreadableError({messages.ordinals[at]: _named(messages, at, why) for at, why in bad.items()})
     if bad and malformed.mode == "DROPMALFORMED":
-        messages, bodies, bad = messages.without(bad), [one for at, one in enumerate(bodies) if at not in bad], {}
-    if table is None:
-        table = parsed([b"{}" if at in bad else one for at, one in enumerate(bodies)], body)
+        kept = [at for at in range(len(messages)) if at not in bad]
+        messages, bodies, table, bad = messages.take(kept), [bodies[at] for at in kept], table.take(kept), {}
     described = to_batch(messages, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
 
     def column(field: pa.Field) -> pa.Array | pa.ChunkedArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import accumulate
 
@@ -49,19 +49,19 @@ class Messages:
         """Returns the data as a column."""
         return pa.array(self.bodies, kind)
 
+    @cached_property
     def parted(self) -> tuple[Messages, list[Properties]]:
-        """Returns the messages behind their headers, and the properties of each."""
+        """The messages behind their headers, and the properties of each."""
         parts = list(map(without_properties, self.descriptors, self.bodies))
         inner = Messages(self.ordinals, lambda: [data for _, data, _ in parts], lambda: [each for each, *_ in parts])
         return inner, [properties for *_, properties in parts]
 
-    def without(self, places: Collection[int]) -> Messages:
-        """Returns the messages but those at these places."""
-        kept = [at for at in range(len(self)) if at not in places]
+    def take(self, places: Sequence[int]) -> Messages:
+        """Returns the messages at these places."""
         return Messages(
-            [self.ordinals[at] for at in kept],
-            lambda: [self.bodies[at] for at in kept],
-            lambda: [self.descriptors[at] for at in kept],
+            [self.ordinals[at] for at in places],
+            lambda: [self.bodies[at] for at in places],
+            lambda: [self.descriptors[at] for at in places],
         )
 
 
@@ -69,7 +69,10 @@ class PackedMessages(Messages):
     """Messages that came in buffers, of which ``data`` becomes a column as it is."""
 
     def __init__(self, rows: ReservedRows) -> None:
+        """Raises ValueError where the buffers are not those of as many messages."""
         super().__init__(rows.ordinals, partial(bodies_of, rows), partial(descriptors_of, rows))
+        if len(rows.lengths) != len(rows.ordinals) or sum(rows.lengths) != len(rows.data):
+            raise ValueError(f"{len(rows.ordinals)} messages have {len(rows.lengths)} lengths, or other data")
         self._rows = rows
 
     def data(self, kind: pa.DataType) -> pa.Array:

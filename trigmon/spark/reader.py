@@ -44,7 +44,7 @@ PART_BITS = 33
 
 
 Offset = dict[str, Any]
-"""Of a stream: the number of a reservation, its queue, and its queue manager."""
+"""Of a stream: the number of a reservation, its queue, and its queue manager; 0 alone where nothing was read yet."""
 
 
 class Stretch(InputPartition):
@@ -193,8 +193,9 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Settles the batch, as :meth:`latestOffset` does, in case Spark calls this method first."""
-        self._check(end)
-        self._settle(end["reservation"])
+        if end["reservation"] not in (0, self._settled):
+            self._check(end)
+            self._settle(end["reservation"])
 
     def stop(self) -> None:
         """Closes the queue in order. Spark 4.3 kills this process instead; then the lost connection closes it."""

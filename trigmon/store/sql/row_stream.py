@@ -13,10 +13,10 @@ OpenRows = Callable[[str, Values], Any]
 
 
 class RowStream:
-    """The rows of all statements, each opened when the one before has ended, and closed at its end.
+    """The rows of all statements. A statement's cursor is opened when the one before has ended, and is closed.
 
-    No step of Python stands between two rows of a cursor. Behind an error its reader closes the stream, and reads
-    nothing more.
+    No step of Python stands between two rows of a cursor that :meth:`_part` returns as it is. Its reader closes the
+    stream, also behind an error, and then reads nothing more.
     """
 
     def __init__(self, open_rows: OpenRows, statements: Iterable[Statement]) -> None:
@@ -42,5 +42,5 @@ class RowStream:
                 cursor.close(True)
 
     def _part(self, cursor: Any, statement: str, values: Values) -> Iterable[Any]:
-        """Returns what is given of a statement's rows: all of them."""
+        """Returns the rows of a statement that belong to the stream: all, where a subclass does not say otherwise."""
         return cast("Iterable[Any]", cursor)

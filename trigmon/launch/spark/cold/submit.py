@@ -232,7 +232,7 @@ def _closing(process: Process, master: str) -> tuple[list[str], dict[str, str]]:
     """Returns options of SparkSubmit by which other users cannot connect to a local driver, and its variables."""
     settings = command.settings(process)
     more, variables = secret.made(master, settings)
-    variables[spark_ports.PAGE_ADDRESS] = spark_ports.LOOPBACK
+    variables = {spark_ports.PAGE_ADDRESS: spark_ports.LOOPBACK} | variables
     return conf_options(spark_ports.closing(master, settings)) + more, variables
 
 

@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks --profile``: the daemon's CPU of a put by stage, beside a daemon without probes."""
+"""``python -m tests.benchmarks --profile``: the daemon's CPU of a message by stage, beside one without probes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.peers.comparison import GET_PATIENCE, WARM_S
 from tests.benchmarks.peers.on_trigmon import Trigmon
 from tests.benchmarks.peers.peer import QUEUE, UNITS
 from tests.benchmarks.peers.server_process import ending_with_this
-from tests.benchmarks.peers.turn_of_clients import UNIT, Turn, turn
+from tests.benchmarks.peers.turn_of_clients import GETS, UNIT, Turn, turn
 from tests.benchmarks.probed_daemon import STAGES
 from tests.benchmarks.probes import REST
 from tests.daemons import Daemon
 from tests.waiting import until
 
-WARM_S = 1.0
+MESSAGE_OF = {
+    "put": "put",
+    "get": "get",
+    "confirmed_get": "get under syncpoint and its commit",
+    "unit": f"message of a unit of {UNIT} puts",
+}
 BODY = b"x" * 1024
 _SYNCS = 200
 
@@ -95,7 +101,7 @@ def sync_us(directory: Path) -> tuple[float, float]:
 
 
 def profile(directory: Path, rounds: int, seconds: float, clients: Sequence[int], operation: str) -> None:
-    """Prints a table for each number of clients, of ``operation``: put, or unit."""
+    """Prints a table for each number of clients, of an ``operation`` of MESSAGE_OF."""
     cpu, wall = sync_us(directory)
     print(f"one page and its fdatasync here: {cpu:,.1f} us of CPU, {wall:,.0f} us until it is done; load", end=" ")
     print(f"{os.getloadavg()[0]:.2f} before; {rounds} rounds of {seconds:g} s", flush=True)
@@ -108,8 +114,7 @@ def profile(directory: Path, rounds: int, seconds: float, clients: Sequence[int]
         try:
             for many in clients:
                 who = "1 client" if many == 1 else f"{many} clients"
-                what = "put" if operation == "put" else f"message of a unit of {UNIT} puts"
-                print(f"\nCPU of a {what} by stage, {len(BODY):,} B, persistent, on SQLite, {who}")
+                print(f"\nCPU of a {MESSAGE_OF[operation]} by stage, {len(BODY):,} B, persistent, on SQLite, {who}")
                 print(_measured(plain, probed, rounds, seconds, many, operation), flush=True)
         finally:
             probed.end()
@@ -122,10 +127,20 @@ def _measured(plain: Trigmon, probed: Probed, rounds: int, seconds: float, clien
     without: list[Turn] = []
     for number in range(-1, rounds):
         for peer in (plain, probed):
-            done = turn(peer, operation, clients, BODY, min(seconds, WARM_S) if number < 0 else seconds)
-            peer.empty(QUEUE if operation == "put" else UNITS)
+            done = _turn(peer, operation, clients, min(seconds, WARM_S) if number < 0 else seconds)
             if number >= 0 and peer is plain:
                 without.append(done)
             elif number >= 0:
                 stages.add(done.messages, *probed.readings[-2:])
     return stages.table(without)
+
+
+def _turn(peer: Trigmon, operation: str, clients: int, seconds: float) -> Turn:
+    """Plays a turn, and leaves nothing on the queues. What is got was put before, by as many clients."""
+    if operation in GETS:
+        there = turn(peer, "put", clients, BODY, seconds).messages
+        done = turn(peer, operation, clients, BODY, seconds * GET_PATIENCE, most=there)
+    else:
+        done = turn(peer, operation, clients, BODY, seconds)
+    peer.empty(UNITS if operation == "unit" else QUEUE)
+    return done
