@@ -48,7 +48,7 @@ def test_a_put_starts_the_program_and_the_run_is_on_record_from_cause_to_end(sta
     assert stage.depth(stage.initq) == 0
 
 
-def test_a_get_records_the_run_and_the_keeper_is_told_next(stage, monkeypatch):
+def test_a_get_records_the_run_and_its_start_comes_next(stage, monkeypatch):
     steps = []
 
     def noted(right, word):
