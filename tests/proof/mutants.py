@@ -203,7 +203,7 @@ MUTANTS = (
     Mutant("synchronous OFF", _synchronous_off, "power cuts", "unreadable"),
     Mutant("the journal is not synced", _journal_without_sync, "power cuts", "lost"),
     Mutant("the journal is empty before the database is durable", _empty_before_the_sync, "more power cuts", ""),
-    Mutant("a torn record is applied", _take_torn_records, "power cuts", "unreadable"),
+    Mutant("a torn record is applied", _take_torn_records, "more power cuts", "unreadable"),
     Mutant("gets are not in rows with a commit", _no_gets_with_a_commit, "power cuts", "double"),
     Mutant("answer before commit", _answer_before_commit, "power cuts", "lost"),
     Mutant("answer although the commit failed", _answer_what_failed, "errors", "lost"),

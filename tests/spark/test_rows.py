@@ -107,6 +107,31 @@ def test_a_reply_whose_parts_are_not_of_as_many_messages_is_an_error_and_no_rows
     for name, value in wrong.items():
         with pytest.raises(ValueError, match="messages have"):
             make(PackedMessages(replace(rows, **{name: value})), schema)
+    with pytest.raises(ValueError, match="messages have"):
+        make(PackedMessages(replace(rows, lengths=[8, -4, 2])), schema)
+
+
+STRICT = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("day", pa.date32()),
+        ("of", pa.struct([pa.field("x", pa.int32(), nullable=False)])),
+        ("list", pa.list_(pa.field("item", pa.struct([pa.field("y", pa.string(), nullable=False)])))),
+    ]
+)
+
+
+@pytest.mark.parametrize("schema", [STRICT, pa.schema([pa.field("id", pa.int64(), nullable=False)])])
+@pytest.mark.parametrize(("bodies", "good"), [("gb", [1]), ("bg", [1]), ("bb", []), ("gg", [1, 1]), ("gbbg", [1, 1])])
+def test_bad_bodies_are_named_or_left_out_whatever_may_not_be_null(bodies, good, schema):
+    kinds = {"g": b'{"id":1,"day":"2024-02-29","of":{"x":1},"list":[{"y":"z"}]}', "b": b'{"day":"2024-02-29"}'}
+    messages = packed(*[got(kinds[each]) for each in bodies])
+    left = arrow_rows.from_json(messages, schema, Malformed("DROPMALFORMED"))
+    assert (left.schema, left.column("id").to_pylist()) == (schema, good)
+    if "b" in bodies:
+        with pytest.raises(arrow_rows.UnreadableError) as caught:
+            arrow_rows.from_json(messages, schema)
+        assert caught.value.reasons.keys() == {at for at, each in enumerate(bodies) if each == "b"}
 
 
 def test_a_date_is_a_text_in_json_wherever_it_is_as_it_is_written():

@@ -155,7 +155,8 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
         raise UnreadableError({messages.ordinals[at]: _named(messages, at, why) for at, why in bad.items()})
     if bad and malformed.mode == "DROPMALFORMED":
         kept = [at for at in range(len(messages)) if at not in bad]
-        messages, bodies, table, bad = messages.take(kept), [bodies[at] for at in kept], table.take(kept), {}
+        table = table.take(pa.array(kept, pa.int64()))
+        messages, bodies, bad = messages.take(kept), [bodies[at] for at in kept], {}
     described = to_batch(messages, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
 
     def column(field: pa.Field) -> pa.Array | pa.ChunkedArray:

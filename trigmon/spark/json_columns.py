@@ -109,7 +109,7 @@ def _read(lines: bytes, schema: pa.Schema) -> pa.Table:
     options = pyarrow.json.ParseOptions(explicit_schema=named, unexpected_field_behavior="ignore")
     block = pyarrow.json.ReadOptions(use_threads=False, block_size=len(lines) + 1)
     table = pyarrow.json.read_json(io.BytesIO(lines), read_options=block, parse_options=options).select(schema.names)
-    return table if named == schema else table.cast(schema)
+    return table if table.schema == schema else table.cast(schema)
 
 
 def _named_type(kind: pa.DataType) -> pa.DataType:

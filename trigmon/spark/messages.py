@@ -69,10 +69,11 @@ class PackedMessages(Messages):
     """Messages that came in buffers, of which ``data`` becomes a column as it is."""
 
     def __init__(self, rows: ReservedRows) -> None:
-        """Raises ValueError where the buffers are not those of as many messages."""
+        """Raises ValueError where the data is not that of as many messages; descriptors are counted when decoded."""
         super().__init__(rows.ordinals, partial(bodies_of, rows), partial(descriptors_of, rows))
-        if len(rows.lengths) != len(rows.ordinals) or sum(rows.lengths) != len(rows.data):
-            raise ValueError(f"{len(rows.ordinals)} messages have {len(rows.lengths)} lengths, or other data")
+        lengths = rows.lengths
+        if len(lengths) != len(rows.ordinals) or sum(lengths) != len(rows.data) or min(lengths, default=0) < 0:
+            raise ValueError(f"{len(rows.ordinals)} messages have {len(lengths)} lengths, or other data")
         self._rows = rows
 
     def data(self, kind: pa.DataType) -> pa.Array:
