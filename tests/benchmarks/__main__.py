@@ -71,6 +71,8 @@ def main() -> None:
     parser.add_argument("--year", action="store_true", help="only the flights of a year, put and drained by Spark")
     parser.add_argument("--until", default="2013-12-31", metavar="DAY", help="the last day with --year")
     parser.add_argument("--starts", action="store_true", help="only from a put to a program, and launches a second")
+    parser.add_argument("--heads", action="store_true", help="only gets from queues of 1,000 to 1,000,000 messages")
+    parser.add_argument("--restarting", action="store_true", help="only starts with 1,000,000 messages")
     parser.add_argument("--postgres", action="store_true", help="only messages on PostgreSQL")
     parser.add_argument("--shared", action="store_true", help="only a shared queue of a queue-sharing group")
     parser.add_argument("--scrapes", action="store_true", help="only scrapes of the metrics, and clients beside them")
@@ -101,7 +103,7 @@ def main() -> None:
             return
         deciding(rounds, 20_000 // scale)
         depths(Path(directory), rounds, 20_000 // scale, 1_000_000 // scale)
-        heads(Path(directory), rounds, tuple(length // scale for length in (1_000, 100_000, 1_000_000)))
+        heads(Path(directory), rounds, scale)
         messages(Path(directory), rounds, scale)
         restarting(Path(directory), rounds, 1_000_000 // scale)
         backing_up(Path(directory), rounds, 1_000_000 // scale, 8.0 / scale)
@@ -123,6 +125,8 @@ def chosen(options: argparse.Namespace, directory: Path, rounds: int, scale: int
             spark_peers.measured, directory, rounds, 100_000 // scale, options.picture, quick=options.quick
         ),
         "year": partial(full_year.measured, directory, options.until),
+        "heads": partial(heads, directory, rounds, scale),
+        "restarting": partial(restarting, directory, rounds, 1_000_000 // scale),
     }
     for name in filter(partial(getattr, options), alone):
         alone[name]()
@@ -176,7 +180,8 @@ def depths(directory: Path, rounds: int, count: int, many: int) -> None:
         it.end()
 
 
-def heads(directory: Path, rounds: int, lengths: tuple[int, ...]) -> None:
+def heads(directory: Path, rounds: int, scale: int) -> None:
+    lengths = tuple(length // scale for length in (1_000, 100_000, 1_000_000))
     it = Heads(directory / "heads", lengths)
     try:
         for way in WAYS:
