@@ -39,6 +39,24 @@ os.register_at_fork(**{moment: terminate})
 os.register_at_fork(before=lambda: forks.append(1))  # those registered last are called first
 runpy.run_module("tests.benchmarks", run_name="__main__")
 """
+TERMINATED_AT_COLLECTION = """
+import gc, os, runpy, signal
+
+def terminate(*_):
+    if os.getpid() == command and "held_back" not in signal.getsignal(signal.SIGTERM).__qualname__:
+        gc.callbacks.remove(terminate)
+        signal.raise_signal(signal.SIGTERM)
+
+def forked():
+    forks.append(1)
+    if len(forks) == 2:  # the first client
+        gc.callbacks.append(terminate)
+
+command, forks = os.getpid(), []
+os.register_at_fork(after_in_parent=forked)
+gc.set_threshold(10)
+runpy.run_module("tests.benchmarks", run_name="__main__")
+"""
 BODIES = [b"first", b"second\r\nline", b"x" * 1_000_000]
 
 
@@ -204,6 +222,16 @@ def test_a_command_that_is_terminated_in_the_midst_of_a_fork_ends(fork, moment, 
     argv = [sys.executable, "-c", TERMINATED_AT_FORK, str(fork), moment, "--peers", "--clients", "4"]
     argv += ["--seconds", "10000", "--directory", str(home), "--only", "trigmon"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+    until(lambda: not of_directory(home))
+    assert list(home.iterdir()) == []
+
+
+def test_a_command_that_is_terminated_where_python_drops_exceptions_ends(home):
+    argv = [sys.executable, "-c", TERMINATED_AT_COLLECTION, "--peers", "--clients", "4"]
+    argv += ["--seconds", "10000", "--directory", str(home), "--only", "trigmon"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    assert "Exception ignored in: <function terminate" in done.stderr
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
     until(lambda: not of_directory(home))
     assert list(home.iterdir()) == []

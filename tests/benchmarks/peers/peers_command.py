@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -79,7 +81,39 @@ def _operations(text: str) -> list[str]:
 
 def compare(directory: Path, rounds: int, options: Options) -> None:
     """Measures every cell and prints its table as soon as it is there."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that the servers' directories are removed
+    with ended_by_sigterm():
+        _compare(directory, rounds, options)
+
+
+@contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Lets a SIGTERM leave the block by SystemExit, so that the servers' directories are removed.
+
+    Python drops what a handler raises within a finalizer, a weak reference's callback or a garbage collection. So it is
+    raised again each second, unless it is on its way.
+    """
+
+    def leave(*_: object) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 1)
+        if not _is_leaving():
+            sys.exit(TERMINATED)
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGALRM, leave)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _is_leaving() -> bool:
+    handled = sys.exception()
+    while handled is not None and not isinstance(handled, SystemExit):
+        handled = handled.__context__
+    return handled is not None
+
+
+def _compare(directory: Path, rounds: int, options: Options) -> None:
     away = absent(options.only)
     to_measure, too_large = cells(options.clients, options.sizes, options.depths)
     here = machine()
