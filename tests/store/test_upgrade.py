@@ -71,10 +71,6 @@ def test_a_trigmon_that_does_not_know_every_kind_in_a_store_refuses_it(released,
         World("sqlite", released)
 
 
-def journal_of(directory):
-    return tail_of((directory / f"qm.db{JOURNAL_SUFFIX}").read_bytes(), 0)
-
-
 NEXT = connection.SCHEMA_VERSION + 1
 STEPS = ("ALTER TABLE run ADD COLUMN more TEXT", "UPDATE run SET more = 'added'")
 
@@ -117,7 +113,7 @@ def test_an_upgrade_applies_the_turns_that_a_kill_left_in_the_journal(tmp_path, 
     world.put("Q", b"first")
     files = killed(world, tmp_path / "k")
     world.end()
-    assert journal_of(files).highest
+    assert tail_of((files / f"qm.db{JOURNAL_SUFFIX}").read_bytes(), 0).highest
     monkeypatch.setattr(connection, "UPGRADES", {**connection.UPGRADES, NEXT - 1: STEPS})
     monkeypatch.setattr(connection, "SCHEMA_VERSION", NEXT)
     world = World("sqlite", files)

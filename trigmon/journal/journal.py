@@ -122,7 +122,11 @@ def _record_at(data: bytes, at: int, salt: int) -> Record | None:
         return None
     _, length, number, durable, time_ms, entries_sum = _HEAD.unpack_from(data, at)
     entries = data[begin : begin + length]
-    return Record(number, durable, time_ms, entries) if crc32(entries, salt) == entries_sum else None
+    return Record(number, durable, time_ms, entries) if _is_whole(entries, salt, entries_sum) else None
+
+
+def _is_whole(entries: bytes, salt: int, checksum: int) -> bool:
+    return crc32(entries, salt) == checksum
 
 
 def tail_of(data: bytes, number: int) -> Tail:

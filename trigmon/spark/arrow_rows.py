@@ -149,14 +149,14 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
     """
     own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
     body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
-    bodies = (messages.parted[0] if HEADERS in own.values() else messages).bodies
-    table, bad = parsed(bodies, body)
+    inner = messages.parted[0] if HEADERS in own.values() else messages
+    table, bad = parsed(inner.bodies, body)
     if bad and malformed.mode == "FAILFAST":
         raise UnreadableError({messages.ordinals[at]: _named(messages, at, why) for at, why in bad.items()})
     if bad and malformed.mode == "DROPMALFORMED":
         kept = [at for at in range(len(messages)) if at not in bad]
         table = table.take(pa.array(kept, pa.int64()))
-        messages, bodies, bad = messages.take(kept), [bodies[at] for at in kept], {}
+        messages, inner, bad = messages.take(kept), inner.take(kept), {}
     described = to_batch(messages, pa.schema([schema.field(name).with_name(raw) for name, raw in own.items()]))
 
     def column(field: pa.Field) -> pa.Array | pa.ChunkedArray:
@@ -164,7 +164,7 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
             return described.column(own[field.name])
         if field.name != malformed.column:
             return table.column(field.name)
-        texts = [bodies[at].decode(errors="replace") if at in bad else None for at in range(len(bodies))]
+        texts = [inner.bodies[at].decode(errors="replace") if at in bad else None for at in range(len(inner))]
         return pa.array(texts, field.type)
 
     arrays = [column(field) for field in schema]

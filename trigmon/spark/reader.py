@@ -121,7 +121,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self._rows = options.first_rows or options.max_rows or MAX_ROWS
         self._planned = 0
-        self._settled = 0
+        self._settled: int | None = None
         self._held: tuple[Connection, Queue] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -146,8 +146,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._next(start, limit)
 
     def _next(self, start: Offset, limit: ReadLimit) -> Offset:
-        self._check(start)
-        self._settle(start["reservation"])
+        self._settle(start)
         most = self.options.max_rows or MAX_ROWS
         if isinstance(limit, ReadMaxRows):
             most = min(limit.max_rows, self._rows)
@@ -193,9 +192,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """Settles the batch, as :meth:`latestOffset` does, in case Spark calls this method first."""
-        if end["reservation"] not in (0, self._settled):
-            self._check(end)
-            self._settle(end["reservation"])
+        self._settle(end)
 
     def stop(self) -> None:
         """Closes the queue in order. Spark 4.3 kills this process instead; then the lost connection closes it."""
@@ -231,9 +228,17 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "for each query"
         )
 
-    def _settle(self, number: int) -> None:
-        if number in (0, self._settled):
+    def _settle(self, offset: Offset) -> None:
+        """Settles the offset's batch, once. Raises OffsetOfAnotherError."""
+        number = offset["reservation"]
+        if number == self._settled:
             return
+        self._check(offset)
+        if number:  # 0 is the offset before the first
+            self._settle_reservation(number)
+        self._settled = number
+
+    def _settle_reservation(self, number: int) -> None:
         connection = self._hold()[0]
         row = reservation_row(connection, self.options.queue, number)
         if row is not None and row["consumer"] != self.options.consumer:
@@ -252,7 +257,6 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ) from None
             if not done.already:
                 self._rows = min(self.options.max_rows or MAX_ROWS, max(self._rows, 2 * done.count))
-        self._settled = number
 
 
 class OffsetOfAnotherError(RuntimeError):
