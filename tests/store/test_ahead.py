@@ -75,7 +75,8 @@ class Rows:
         self.ahead.follow(c.EndUnit(facts, outcome, 0))
 
     def look(self, count, *_):
-        found = []
+        first, found = self.ahead.first(Q), []
+        assert first is None or first == min(self.available, key=self.key)
         for message in self.ahead.messages(Q, self.read):
             found.append(message)
             if len(found) >= count:
@@ -107,6 +108,22 @@ def test_a_queue_that_was_empty_once_is_not_read_again_while_it_stays_small():
         rows.look(1)
         rows.get(0, 0, 0)
     assert rows.reads == 1
+
+
+def test_a_window_of_which_the_first_message_alone_is_asked_stays_longer_than_those_that_nobody_asks_for():
+    ahead = Ahead()
+    names = [f"Q{number}" for number in range(read_ahead.MOST_WINDOWS + 1)]
+    messages = {name: c.AddMessage(name, 1, 0, True, MessageDescriptor(), b"").message for name in names}
+
+    def read(name):
+        return next(ahead.messages(name, lambda _: ([messages[name]], True)))
+
+    for name in names[:-1]:
+        read(name)
+    assert ahead.first("Q0") == messages["Q0"]
+    read(names[-1])
+    assert ahead.first("Q0") == messages["Q0"]
+    assert ahead.first("Q1") is None
 
 
 def test_after_an_end_that_was_taken_back_a_backout_brings_what_was_got_before_it_as_well():

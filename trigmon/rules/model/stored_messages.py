@@ -203,18 +203,14 @@ class Selection(msgspec.Struct, frozen=True):
     @property
     def is_anything(self) -> bool:
         """Whether any message will do, the first there is."""
-        return (
-            self.after is None
-            and self.until is None
-            and self.at is None
-            and self.starts is Whole.NOTHING
-            and self.whole is Whole.NOTHING
-            and _named(self) == _ANY
-        )
+        return _conditions(self) == _NO_CONDITIONS
 
 
-_named = attrgetter("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
-_ANY = (None,) * 5
+_NAMED = ("msg_id", "correl_id", "group_id", "msg_seq_number", "offset")
+_named = attrgetter(*_NAMED)
+_ANY = (None,) * len(_NAMED)
+_conditions = attrgetter("after", "until", "at", "starts", "whole", *_NAMED)
+_NO_CONDITIONS = (None, None, None, Whole.NOTHING, Whole.NOTHING, *_ANY)
 
 
 def fits(selection: Selection, descriptor: MessageDescriptor) -> bool:

@@ -26,6 +26,10 @@ class QueueHeads:
         """
         if not _is_first(selection):
             return None
+        if selection.limit == 1 and not locks:
+            first = self._ahead.first(selection.q_name)
+            if first is not None and not 0 < first.expires_ms <= selection.now:
+                return Found((first,))
         picked = Picked(selection, locks)
         try:
             for message in self._messages(selection.q_name, number):

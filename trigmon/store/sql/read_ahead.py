@@ -77,10 +77,10 @@ class Window:
 
     def remove(self, priority: int, number: int) -> None:
         """Removes a message that is no longer available."""
-        key = -priority, number
-        place = bisect_left(self.entries, key, key=_key)
-        if place < len(self.entries) and self.entries[place].key == key:
-            self._bytes -= len(self.entries.pop(place).message.data)
+        key, entries = (-priority, number), self.entries
+        place = 0 if entries and entries[0].key == key else bisect_left(entries, key, key=_key)
+        if place < len(entries) and entries[place].key == key:
+            self._bytes -= len(entries.pop(place).message.data)
 
     def remove_all(self, columns: MessageColumns) -> None:
         """Removes messages that are no longer available; the first ones, in their order, at once."""
@@ -126,6 +126,14 @@ class Ahead:
             self._forget_unit(unit_id)
             if unit_id not in units:
                 del self._units[unit_id]
+
+    def first(self, q_name: str) -> StoredMessage | None:
+        """Returns a queue's first available message; None where it was not read, or there is none."""
+        window = self._windows.pop(q_name, None)
+        if window is None:
+            return None
+        self._windows[q_name] = window  # as the one that was used last
+        return window.entries[0].message if window.entries else None
 
     def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
         """Yields a queue's available messages in get order."""

@@ -267,7 +267,9 @@ class SqliteStore(RowStore):
         """
         try:
             found = super().find(selection)
-            if found.damaged and self.leftovers.available:
+            if not found.damaged:
+                return found
+            if self.leftovers.available:
                 self._will_write()
                 damaged = [each.number for each in found.damaged]
                 self.leftovers.rewrite(self.numbers[selection.q_name], damaged)
@@ -316,7 +318,7 @@ class SqliteStore(RowStore):
             if isinstance(change, c.AddMessage) and change.q_name in self._closed:
                 raise ObjectDamaged(self._closed[change.q_name])
         single, puts = (changes.before, changes.puts) if isinstance(changes, WithAlikePuts) else (changes, [])
-        self.turns.must_last(durability_of([*single, *puts[:1]]))
+        self.turns.must_last(durability_of([*single, *puts[:1]] if puts else single))
         try:
             for change in single:
                 if type(change) in WRITE:
