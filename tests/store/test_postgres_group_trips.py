@@ -89,3 +89,20 @@ def test_what_another_did_meanwhile_is_read_again(members):
     for data in (b"1", b"2"):
         one.put("Q", data, unit=0)
         assert two.did(Get(handle=handle)).data == data
+
+
+def test_units_of_work_on_a_shared_queue_run_no_statement_in_a_members_own_file(tmp_path):
+    with postgres.group(lease_ms=600_000, peek_s=600) as group:
+        member = Member("sqlite", tmp_path, group)
+        member.did(Define(object_type="QLOCAL", name="Q", attributes={"qsg_disp": "shared", "max_q_depth": 99_999}))
+        handle = member.did(Open(object_name="Q", options=IN)).handle
+        unit = [Put(q_name="Q", descriptor=LASTING, options=2, unit=2), Commit(unit=2)]
+        for call in (*UNIT, Get(handle=handle)):  # the first unit of work of a connection has a row
+            member.did(call)
+        ran = []
+        member.own._cursor.exec_trace = lambda cursor, statement, values: ran.append(statement) or True
+        for call in (*unit, Get(handle=handle, options=2, unit=3), Commit(unit=3)):
+            member.did(call)
+        member.own._cursor.exec_trace = None
+        assert ran == []
+        member.die()

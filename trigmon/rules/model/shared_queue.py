@@ -9,6 +9,8 @@ changes, still knows what happened.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
+from operator import add
 
 import msgspec
 from msgspec.structs import replace
@@ -41,23 +43,24 @@ class SharedQueue(msgspec.Struct, frozen=True):
     def seen_by(self, member: str, trigger_stamp_ms: int | None) -> QueueFacts:
         """Returns the queue as one member sees it, with the stamp that is that member's own."""
         own = self.uses.get(member, _NO_USE)
-        all_of_them = self.uses.values()
-        readers = tuple(
-            Reader(name, use.inputs, use.is_exclusive)
-            for name, use in sorted(self.uses.items())
-            if use.inputs and name != member
-        )
+        readers = []
+        is_exclusive, opens, puts, gets = False, 0, 0, 0
+        for name, use in sorted(self.uses.items()) if len(self.uses) > 1 else self.uses.items():
+            if use.inputs and name != member:
+                readers.append(Reader(name, use.inputs, use.is_exclusive))
+            is_exclusive = is_exclusive or use.is_exclusive
+            opens, puts, gets = opens + use.opens, puts + use.puts, gets + use.gets
         return QueueFacts(
             self.definition,
             self.depths,
             own.inputs,
-            any(use.is_exclusive for use in all_of_them),
+            is_exclusive,
             own.outputs,
-            sum(use.opens for use in all_of_them),
-            sum(use.puts for use in all_of_them),
-            sum(use.gets for use in all_of_them),
+            opens,
+            puts,
+            gets,
             trigger_stamp_ms,
-            shared=Shared(readers, self.put_totals, self.rises, self.crossings, self.triggers, self.disarms),
+            shared=Shared(tuple(readers), self.put_totals, self.rises, self.crossings, self.triggers, self.disarms),
         )
 
 
@@ -66,14 +69,12 @@ def came(queue: SharedQueue, counts: Sequence[int]) -> SharedQueue:
     if not any(counts):
         return queue
     after = _sum(queue.depths, counts)
-    rises = tuple(
-        times + (not sum(queue.depths[priority:]) and sum(counts[priority:]) > 0)
-        for priority, times in enumerate(queue.rises)
-    )
+    lay, arrived = _of_at_least(queue.depths), _of_at_least(counts)
+    rises = tuple(map(_after_rise, queue.rises, lay, arrived))
     definition = queue.definition
     lowest, depth = definition.trigger_msg_priority, definition.trigger_depth
     has_crossed = definition.trigger_type is TriggerType.DEPTH and (
-        sum(queue.depths[lowest:]) < depth <= sum(after[lowest:])
+        lay[lowest] < depth <= lay[lowest] + arrived[lowest]
     )
     return replace(
         queue,
@@ -133,4 +134,13 @@ def _with_use(queue: SharedQueue, member: str, use: Use) -> SharedQueue:
 
 
 def _sum(counts: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
-    return tuple(count + by for count, by in zip(counts, more, strict=True))
+    return tuple(map(add, counts, more))
+
+
+def _of_at_least(counts: Sequence[int]) -> list[int]:
+    """Returns by priority how many have that priority or a higher one."""
+    return list(accumulate(reversed(counts)))[::-1]
+
+
+def _after_rise(times: int, lay: int, arrived: int) -> int:
+    return times + (lay == 0 and arrived > 0)
