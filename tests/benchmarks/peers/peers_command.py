@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.benchmarks.peers.comparison import MOST_OF_UNIT, Comparison, Figures, cells
 from tests.benchmarks.peers.found_peers import PEERS, absent, running
+from tests.benchmarks.peers.server_process import ENDING
 from tests.benchmarks.peers.shown import as_json, machine, picture, table
 from tests.benchmarks.peers.turn_of_clients import OPERATIONS, UNIT
 
@@ -98,11 +99,12 @@ def ended_by_sigterm() -> Iterator[None]:
         if not _is_leaving():
             sys.exit(TERMINATED)
 
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGALRM, leave)
+    for number in ENDING:
+        signal.signal(number, leave)
     try:
         yield
     finally:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 

@@ -18,6 +18,8 @@ from tests.processes import cpu_seconds_of_all
 
 READY_S = 600.0
 END_S = 20.0
+ENDING = (signal.SIGTERM, signal.SIGALRM)
+"""The signals that end the command."""
 _PR_SET_PDEATHSIG = 1
 _MORE_PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -35,28 +37,29 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def sigterm_held_back() -> Iterator[None]:
-    """Lets a SIGTERM act afterwards: a fork ignores what a handler raises within it, and the command would go on.
+    """Lets a SIGTERM, and the SIGALRM that repeats it, act afterwards: a child is known only when its fork is over.
 
     The mask is for the child, which inherits it. In this process a thread of a library may take the signal all the
     same.
     """
     came: list[int] = []
-    handler = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    handlers = {each: signal.signal(each, lambda number, _: came.append(number)) for each in ENDING}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGTERM, handler)
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
         if came:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(came[0])
 
 
 def end_with_parent(parent: int) -> None:
     """Lets a child, which calls it first of all, be ended by SIGTERM, and when its parent is, however that ends."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the command's handler would wait for locks that others hold
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     if os.getppid() != parent:  # it ended before the child could ask for the signal
         os._exit(1)
 

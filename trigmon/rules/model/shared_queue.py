@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from operator import add
 
 import msgspec
 from msgspec.structs import replace
@@ -134,7 +133,7 @@ def _with_use(queue: SharedQueue, member: str, use: Use) -> SharedQueue:
 
 
 def _sum(counts: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
-    return tuple(map(add, counts, more))
+    return tuple([count + by for count, by in zip(counts, more, strict=True)])
 
 
 def _of_at_least(counts: Sequence[int]) -> list[int]:

@@ -129,19 +129,12 @@ class Ahead:
 
     def first(self, q_name: str) -> StoredMessage | None:
         """Returns a queue's first available message; None where it was not read, or there is none."""
-        window = self._windows.pop(q_name, None)
-        if window is None:
-            return None
-        self._windows[q_name] = window  # as the one that was used last
-        return window.entries[0].message if window.entries else None
+        entries = self._window(q_name).entries if q_name in self._windows else ()
+        return entries[0].message if entries else None
 
     def messages(self, q_name: str, read: Read) -> Iterator[StoredMessage]:
         """Yields a queue's available messages in get order."""
-        window = self._windows.pop(q_name, None) or Window()
-        window.trim()
-        self._windows[q_name] = window
-        if len(self._windows) > MOST_WINDOWS:
-            del self._windows[next(iter(self._windows))]
+        window = self._window(q_name)
         place = 0
         while True:
             while place < len(window.entries):
@@ -151,6 +144,15 @@ class Ahead:
                 return
             messages, is_all = read(Cursor(-window.end[0], window.end[1]) if window.end else None)
             window.extend(messages, is_all=is_all)
+
+    def _window(self, q_name: str) -> Window:
+        """Returns a queue's window, from now on the one that was used last."""
+        window = self._windows.pop(q_name, None) or Window()
+        window.trim()
+        self._windows[q_name] = window
+        if len(self._windows) > MOST_WINDOWS:
+            del self._windows[next(iter(self._windows))]
+        return window
 
     def forget(self, q_name: str) -> None:
         """Discards the window of a queue."""
