@@ -24,7 +24,8 @@ settings.load_profile("trigmon")
 _BEGAN_S = time.monotonic()
 _USES = {"subprocess.Popen", "os.posix_spawn", "os.fork", f"{POSTGRES}.used"}
 _used: list[str] = []
-sys.addaudithook(lambda event, _: _used.append(event) if event in _USES else None)
+# Its values are its own: the hook is called until the end of Python, when the names of this module are gone.
+sys.addaudithook(lambda event, _, uses=_USES, used=_used: used.append(event) if event in uses else None)
 
 
 def pytest_configure(config):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import trigmon
+from tests.processes import end_all_of
 from trigmon import paths
 from trigmon.client.connection import Connection
 from trigmon.mq.calls import Define
@@ -209,6 +210,8 @@ def queue_managers(make_home) -> Iterator[object]:
     finally:
         for one in made:
             one.end()
+            if one.with_monitor:
+                end_all_of(one.home)
     for one in made:
         bugs = one.events("a call failed by a bug") if one.log.exists() else []
         assert not bugs, bugs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +19,15 @@ def of_run(run_id: str) -> list[int]:
         for pid in run_directory.all_processes()
         if run_directory.run_of(pid) == run_id and run_directory.start_ticks(pid)
     ]
+
+
+def end_all_of(home: Path) -> None:
+    """Kills the programs and keepers of this TRIGMON_HOME: a run goes on where its queue manager has ended."""
+    named = os.fsencode(f"TRIGMON_HOME={home}")
+    for pid in run_directory.all_processes():
+        with suppress(OSError):  # one that ended meanwhile
+            if named in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                os.kill(pid, signal.SIGKILL)
 
 
 def is_there(pid: int) -> bool:

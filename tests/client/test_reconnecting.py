@@ -80,8 +80,10 @@ def test_a_wait_goes_on_over_a_restart(one, qm, how, interval_ms):
         with one.connect() as other:
             other.put(Q, "came")
 
-    threading.Thread(target=put).start()
+    putting = threading.Thread(target=put)
+    putting.start()
     assert queue.get(wait_interval_ms=interval_ms).data == b"came"
+    putting.join()
 
 
 def test_a_wait_has_no_more_than_its_interval_over_a_restart(one, qm):

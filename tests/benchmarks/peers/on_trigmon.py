@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
-from tests.benchmarks.peers.server_process import ending_with_this, sigterm_held_back
+from tests.benchmarks.peers.server_process import ending_signals_held_back, ending_with_this
 from tests.daemons import Daemon, define
 from tests.processes import cpu_seconds_of_all
 from trigmon.mq.calls import Clear
@@ -46,7 +46,7 @@ class Trigmon(Peer):
         return ""
 
     def __init__(self, home: Path) -> None:
-        with sigterm_held_back():
+        with ending_signals_held_back():
             self._daemon = self._make(home)
         with self._daemon.connect() as qm:
             for queue in (QUEUE, UNITS):

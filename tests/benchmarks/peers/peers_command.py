@@ -80,12 +80,6 @@ def _operations(text: str) -> list[str]:
     return text.split(",")
 
 
-def compare(directory: Path, rounds: int, options: Options) -> None:
-    """Measures every cell and prints its table as soon as it is there."""
-    with ended_by_sigterm():
-        _compare(directory, rounds, options)
-
-
 @contextlib.contextmanager
 def ended_by_sigterm() -> Iterator[None]:
     """Lets a SIGTERM leave the block by SystemExit, so that the servers' directories are removed.
@@ -115,7 +109,9 @@ def _is_leaving() -> bool:
     return handled is not None
 
 
-def _compare(directory: Path, rounds: int, options: Options) -> None:
+@ended_by_sigterm()
+def compare(directory: Path, rounds: int, options: Options) -> None:
+    """Measures every cell and prints its table as soon as it is there."""
     away = absent(options.only)
     to_measure, too_large = cells(options.clients, options.sizes, options.depths)
     here = machine()

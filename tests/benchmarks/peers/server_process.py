@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def sigterm_held_back() -> Iterator[None]:
+def ending_signals_held_back() -> Iterator[None]:
     """Lets a SIGTERM, and the SIGALRM that repeats it, act afterwards: a child is known only when its fork is over.
 
     The mask is for the child, which inherits it. In this process a thread of a library may take the signal all the
@@ -74,7 +74,7 @@ class ServerProcess:
 
     def __init__(self, argv: Sequence[str], home: Path, environment: Mapping[str, str] | None = None) -> None:
         self.log = home / "server.log"
-        with self.log.open("ab") as log, sigterm_held_back():
+        with self.log.open("ab") as log, ending_signals_held_back():
             self._process = subprocess.Popen(
                 argv,
                 cwd=home,

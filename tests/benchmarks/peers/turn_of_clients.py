@@ -15,7 +15,7 @@ from threading import BrokenBarrierError
 from typing import Any
 
 from tests.benchmarks.peers.peer import QUEUE, UNITS, Client, Peer
-from tests.benchmarks.peers.server_process import end_with_parent, sigterm_held_back
+from tests.benchmarks.peers.server_process import end_with_parent, ending_signals_held_back
 
 _FORK = multiprocessing.get_context("fork")
 UNIT = 100
@@ -59,7 +59,7 @@ def turn(peer: Peer, operation: str, clients: int, body: bytes, seconds: float, 
         for number in range(clients):
             share = most // clients + (number < most % clients) if most else 0
             workload = Workload(operation, body, seconds, share, is_bounded=bool(most))
-            with sigterm_held_back():
+            with ending_signals_held_back():
                 _start(workers, links, peer, workload, barrier)
         barrier.wait(PATIENCE_S)  # all are connected
         before = peer.cpu_seconds()

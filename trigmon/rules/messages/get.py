@@ -12,7 +12,7 @@ from math import pow
 
 from msgspec.structs import replace
 
-from trigmon.mq.calls import Call, Get, GetMany
+from trigmon.mq.calls import Get, GetMany
 from trigmon.mq.descriptors import FORMAT_XMIT_Q_HEADER, LARGEST_LONG, MessageDescriptor
 from trigmon.mq.enums import ApplType, GetOption, Inhibit, MatchOption, OpenOption
 from trigmon.mq.errors import (
@@ -114,11 +114,8 @@ def decide_get(call: Get, facts: Facts, found: Found | None, now: int, ids: Ids)
     handle = facts.handle
     if found is None or handle is None:
         raise HobjError(f"handle {call.handle}")
-    discards: list[AnyChange] = []
-    reports: list[Call] = []
-    if found.expired or found.damaged:
-        discards = met_on_the_way(found)
-        reports = expiration_reports(found.expired, facts, now)
+    discards = met_on_the_way(found)
+    reports = expiration_reports(found.expired, facts, now)
     if not found.messages:
         if call.options & _HERE:
             gone = Refused(reason=Reason.NO_MSG_UNDER_CURSOR.value, about=handle.object_name)

@@ -355,4 +355,6 @@ AnyChange = (
 
 def met_on_the_way(found: Found) -> list[AnyChange]:
     """Returns the changes that discard what a search met: expired messages, and damaged ones."""
+    if not found.expired and not found.damaged:
+        return []  # as nearly always, in each get
     return [*map(RemoveMessage, found.expired), *map(SetAside, found.damaged)]

@@ -44,7 +44,7 @@ class SharedQueue(msgspec.Struct, frozen=True):
         own = self.uses.get(member, _NO_USE)
         readers = []
         is_exclusive, opens, puts, gets = False, 0, 0, 0
-        for name, use in sorted(self.uses.items()) if len(self.uses) > 1 else self.uses.items():
+        for name, use in sorted(self.uses.items()):
             if use.inputs and name != member:
                 readers.append(Reader(name, use.inputs, use.is_exclusive))
             is_exclusive = is_exclusive or use.is_exclusive

@@ -43,6 +43,10 @@ class StoredMessage(msgspec.Struct, frozen=True, gc=False):
     is_own: bool = False  # the unit of work that looks has put it, and not committed yet
     ordinal: int = -1  # its place in the reservation it is of, -1 in none
 
+    def has_expired(self, now: int) -> bool:
+        """Returns whether its expiry is over."""
+        return 0 < self.expires_ms <= now
+
     def waited_ms(self, now: int) -> int:
         """Returns the milliseconds since its put: by its expiry if it has one, since an application may set PutTime."""
         if self.expires_ms:

@@ -111,7 +111,7 @@ class Rows:
         for row in self._chosen(selection):
             if until is not None and row.key > (-until.priority, until.number):
                 break
-            if row.message.expires_ms and row.message.expires_ms <= selection.now:
+            if row.message.has_expired(selection.now):
                 if not row.put_by:
                     expired.append(row.message)
                 if len(expired) >= SLICE:
@@ -169,7 +169,7 @@ class Rows:
             if _is_visible(row, selection)
             and not self._is_locked(row.message.number, selection)
             and row.message.descriptor.group_id == message.descriptor.group_id
-            and not 0 < row.message.expires_ms <= now
+            and not row.message.has_expired(now)
         ]
         return sorted(group, key=lambda m: (m.descriptor.msg_seq_number, m.descriptor.offset, -m.priority, m.number))
 
@@ -180,8 +180,8 @@ class Rows:
         """
         if selection.whole is Whole.NOTHING or message.descriptor.group_id == NO_ID:
             return True
-        has_expired = 0 < message.expires_ms <= selection.now
-        items = [_item(each) for each in self._group(message, selection, 0 if has_expired else selection.now)]
+        now = selection.now
+        items = [_item(each) for each in self._group(message, selection, 0 if message.has_expired(now) else now)]
         if selection.whole is Whole.GROUP:
             return reach(items)[1] is Whole.GROUP
         return has_message(items, message.descriptor.msg_seq_number)
@@ -215,7 +215,7 @@ class Rows:
             for row in self.of.get(selection.q_name, {}).values()
             if _is_chosen(row, selection)
             and row.message.priority in priorities
-            and not 0 < row.message.expires_ms <= selection.now
+            and not row.message.has_expired(selection.now)
         ]
         return tuple(sorted(messages, key=lambda message: message.number))
 
@@ -223,7 +223,7 @@ class Rows:
         messages = [
             row.message
             for row in self.of.get(selection.q_name, {}).values()
-            if 0 < row.message.expires_ms <= selection.now and not row.put_by and not row.taken_by
+            if row.message.has_expired(selection.now) and not row.put_by and not row.taken_by
         ]
         messages.sort(key=lambda message: (message.expires_ms, message.number))
         return tuple(messages[:most])

@@ -64,7 +64,7 @@ class Picked:
         q_name, now, limit, limit_bytes = selection.q_name, selection.now, selection.limit, selection.limit_bytes
         for row in rows:
             message = message_of(row, q_name)
-            if message is None or (message.expires_ms and message.expires_ms <= now):
+            if message is None or message.has_expired(now):
                 if not self.take(row):
                     return
                 continue
@@ -96,7 +96,7 @@ class Picked:
             return False
         if not self._takes_any and not self._fits(message):
             return True
-        if message.expires_ms and message.expires_ms <= self._selection.now:
+        if message.has_expired(self._selection.now):
             if not self._is_own:
                 self.expired.append(message)
             return len(self.expired) < self._most_expired
@@ -142,8 +142,8 @@ class Picked:
         descriptor = message.descriptor
         if self._selection.whole is Whole.NOTHING or descriptor.group_id == NO_ID:
             return True
-        has_expired = 0 < message.expires_ms <= self._selection.now
-        return self._group_is_whole(descriptor, 0 if has_expired else self._selection.now)
+        now = self._selection.now
+        return self._group_is_whole(descriptor, 0 if message.has_expired(now) else now)
 
 
 def is_locked(number: int, selection: Selection, locks: Mapping[int, int]) -> bool:

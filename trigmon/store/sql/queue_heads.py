@@ -28,7 +28,7 @@ class QueueHeads:
             return None
         if selection.limit == 1 and not locks:
             first = self._ahead.first(selection.q_name)
-            if first is not None and not 0 < first.expires_ms <= selection.now:
+            if first is not None and not first.has_expired(selection.now):
                 return Found((first,))
         picked = Picked(selection, locks)
         try:

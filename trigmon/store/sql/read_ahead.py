@@ -78,9 +78,12 @@ class Window:
     def remove(self, priority: int, number: int) -> None:
         """Removes a message that is no longer available."""
         key, entries = (-priority, number), self.entries
-        place = 0 if entries and entries[0].key == key else bisect_left(entries, key, key=_key)
-        if place < len(entries) and entries[place].key == key:
-            self._bytes -= len(entries.pop(place).message.data)
+        place = 0
+        if not entries or entries[0].key != key:
+            place = bisect_left(entries, key, key=_key)
+            if place == len(entries) or entries[place].key != key:
+                return
+        self._bytes -= len(entries.pop(place).message.data)
 
     def remove_all(self, columns: MessageColumns) -> None:
         """Removes messages that are no longer available; the first ones, in their order, at once."""

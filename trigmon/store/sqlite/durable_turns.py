@@ -36,10 +36,9 @@ class DurableTurns:
 
     ``run`` runs a statement, ``add_rows`` writes rows of committed messages; both raise StoreBroken. ``last`` is the
     file last_turn. ``lasts``: how long the turn's most durable change must last. ``is_short``: the disk is nearly full.
-    ``has_written``: the turn has written rows of its own. ``in_call``: the call can be undone. ``needs_savepoint``: it
-    can, and has run no statement yet. ``young``: the messages without rows. ``due``: each writes what is in memory and
-    in the journal alone; a commit needs all of it, since the journal is replayed from there. ``archive``: where the
-    turns of the journal are kept, if anywhere.
+    ``has_written``: the turn has written rows of its own. ``in_call``: the call can be undone. ``young``: the
+    messages without rows. ``due``: each writes what is in memory and in the journal alone; a commit needs all of it,
+    since the journal is replayed from there. ``archive``: where the turns of the journal are kept, if anywhere.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class DurableTurns:
         self.archive = archive
         self.lasts: Durability = VOLATILE
         self.is_short = False
-        self.is_open = self.in_call = self.needs_savepoint = False
+        self.is_open = self.in_call = self._is_saved = False
         self.has_written = False
         self._is_unsynced = True
         self._waiting = self._before = 0
@@ -79,21 +78,20 @@ class DurableTurns:
         self.begin()
         if not self.in_call:
             self.in_call = True
-            self.needs_savepoint = True
             self._call_began = self.journal.entries.place
 
-    def set_savepoint(self) -> None:
+    def save_call(self) -> None:
         """Sets the savepoint of a call that can be undone, before its first statement: most calls have none."""
-        self.needs_savepoint = False
-        self._run("SAVEPOINT call")
+        if self.in_call and not self._is_saved:
+            self._is_saved = True
+            self._run("SAVEPOINT call")
 
     def end_call(self) -> None:
         """Ends the call: it cannot be undone any more."""
-        if self.in_call:
-            if not self.needs_savepoint:
-                self._run("RELEASE call")
-            self.in_call = self.needs_savepoint = False
-            self._undo.clear()
+        if self._is_saved:
+            self._run("RELEASE call")
+        self.in_call = self._is_saved = False
+        self._undo.clear()
 
     def note(self, undo: Callable[[], object]) -> None:
         """Notes what undoes a change in memory that the call has made, if the call can be undone."""
@@ -104,14 +102,13 @@ class DurableTurns:
         """Undoes the writes of the call and the changes noted; returns whether the call could be undone."""
         if not self.in_call:
             return False
-        if not self.needs_savepoint:
+        if self._is_saved:
             self._run("ROLLBACK TO call")
-            self._run("RELEASE call")
-        self.in_call = self.needs_savepoint = False
+        noted, self._undo = self._undo, []
+        self.end_call()
         self.journal.entries.cut(self._call_began)
-        for undo in reversed(self._undo):
+        for undo in reversed(noted):
             undo()
-        self._undo.clear()
         return True
 
     def must_last(self, durability: Durability) -> None:
@@ -252,5 +249,5 @@ class DurableTurns:
     def forget(self) -> None:
         """Forgets the transaction, and the changes since the last turn: it was rolled back."""
         self.journal.entries.clear()
-        self.is_open = self.in_call = self.needs_savepoint = False
+        self.is_open = self.in_call = self._is_saved = False
         self._undo.clear()

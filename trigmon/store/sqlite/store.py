@@ -113,8 +113,7 @@ class SqliteStore(RowStore):
         self._log.follow(db)
 
     def _execute_sql(self, statement: str, values: tuple[object, ...] = ()) -> apsw.Cursor:
-        if self.turns.needs_savepoint:
-            self.turns.set_savepoint()
+        self.turns.save_call()
         return self._cursor.execute(SUMMED.get(statement, statement), values)
 
     # -- life -------------------------------------------------------------------------------------------
@@ -231,8 +230,7 @@ class SqliteStore(RowStore):
 
     def many(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         """See :class:`RowStore`."""
-        if self.turns.needs_savepoint:
-            self.turns.set_savepoint()
+        self.turns.save_call()
         self._cursor.executemany(SUMMED.get(statement, statement), values)
 
     def mark_reserved(self, queue: int, reservation: int, first: int, numbers: Sequence[int]) -> None:
