@@ -165,13 +165,15 @@ def test_a_waiting_get_cut_off_by_a_signal_ends_the_connection_and_the_message_i
 
 def test_a_killed_queue_manager_breaks_the_link_of_a_waiting_get(daemon):
     killed = daemon()
+    kill = threading.Timer(0.3, killed.kill)
     with pytest.raises(trigmon.ConnectionBroken):
         qm = killed.connect()
         with qm.open("SYSTEM.DEFAULT.LOCAL.QUEUE", "input_shared") as queue:
-            threading.Timer(0.3, killed.kill).start()
+            kill.start()
             began = time.monotonic()
             queue.get(wait=True)
     assert time.monotonic() - began < 10
+    kill.join()
 
 
 class TestACallHasALimit:

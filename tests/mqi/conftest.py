@@ -24,9 +24,10 @@ PASSWORD = "a-password-that-is-nowhere-else"
 
 
 @pytest.fixture
-def here(shared_daemon, monkeypatch):
+def here(shared_daemon, monkeypatch, tmp_path):
     """Makes QM1 the file's queue manager for a program that connects by that name."""
     monkeypatch.setenv("TRIGMON_HOME", str(shared_daemon.home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for name in OF_MQ:
         monkeypatch.delenv(name, raising=False)
     return shared_daemon
