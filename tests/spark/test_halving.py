@@ -189,6 +189,23 @@ def test_a_lone_message_that_was_backed_out_too_often_is_bad_though_nothing_succ
             "\tat org.apache.spark.Task.run(T.java)",
             "ValueError: trigmon.spark.arrow_rows.UnfitRowError: message 41 is no JSON object",
         ),
+        *(
+            (
+                f"Job aborted: Python worker\nTraceback (most recent call last):\n  File x, in y\n    raise\n{raised}\n"
+                "\tat org.apache.spark.Task.run(T.java)",
+                f"ValueError: {raised}",
+            )
+            for raised in (
+                "pyarrow.lib.ArrowInvalid: JSON parse error: Missing a comma",
+                "decimal.InvalidOperation: [<class 'decimal.ConversionSyntax'>]",
+                "AssertionError",
+            )
+        ),
+        (
+            "Traceback (most recent call last):\n  File x\nKeyError: 'a'\n\nDuring handling of the above exception:\n\n"
+            "Traceback (most recent call last):\n  File y\nStopIteration\n",
+            "ValueError: StopIteration",
+        ),
         (
             "An error occurred while calling o383.save.\n: org.apache.spark.SparkException: Job aborted\n"
             "\tat a.b(C.java)\n"

@@ -28,11 +28,26 @@ QUEUE = {"queue": "Q", "address": "unix:/x"}
         ({"subscribe": "Q"}, "option queue"),
         ({"maxRows": "1", "maxOffsetsPerTrigger": "2"}, "one option, and have two values: 1 and 2"),
         ({"minPartitions": "x"}, "whole number"),
+        ({"path": "OTHER"}, "two queues are named, Q by the option queue and OTHER by the argument"),
+        ({"ordinals": "1-5"}, "ordinals is for a reservation"),
+        ({"columnNameOfCorruptRecord": "bad"}, "columnNameOfCorruptRecord is for format json"),
+        ({"mode": "PERMISSIVE"}, "mode is for format json"),
+        ({"format": "json", "columns": "data"}, "columns is for format raw"),
+        ({"partitions": "2", "minPartitions": "2"}, "name one of them"),
     ],
 )
 def test_an_option_that_there_is_not_is_refused_with_the_nearest(given, why):
     with pytest.raises(options.OptionError, match=why):
         options.read(QUEUE | given)
+
+
+def test_the_options_that_drain_alone_gives_are_offered_to_nobody():
+    with pytest.raises(options.OptionError, match="there are queue, path") as refused:
+        options.read(QUEUE | {"zzz": "1"})
+    assert not {"firstRows", "secret"} & set(re.findall(r"\w+", str(refused.value)))
+    with pytest.raises(options.OptionError, match="there is no option secrets; there are"):
+        options.read(QUEUE | {"secrets": "1"})
+    assert options.read(QUEUE | {"path": "Q"}).queue == "Q"
 
 
 def test_every_option_is_known_in_any_case_and_so_is_what_spark_passes():
@@ -62,7 +77,7 @@ def test_tasks_come_by_tls_and_by_nothing_else(monkeypatch):
 def test_the_page_lists_every_option():
     page = (Path(__file__).parents[2] / "docs" / "reference" / "data-source.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert sorted(listed) == sorted(set(options.KNOWN) - {"firstRows", "secret"})
+    assert sorted(listed) == sorted(options.SHOWN)
 
 
 def test_min_partitions_is_the_least_and_partitions_the_number():

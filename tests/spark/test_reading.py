@@ -155,7 +155,7 @@ def test_what_is_no_row_of_the_json_schema_fails_and_names_the_message(qm, q_nam
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"ordinals": "7"}, "option ordinals is two whole numbers with - between them, not '7'"),
+        ({"ordinals": "7", "reservation": "1"}, "option ordinals is two whole numbers with - between them, not '7'"),
         ({"maxRows": "many"}, "option maxrows is a whole number from 1, not 'many'"),
         ({"format": "csv"}, "option format is raw or json"),
         ({"format": "json"}, "format json needs a schema"),

@@ -173,6 +173,30 @@ def test_columns_that_make_no_message_are_refused(names, expected):
         arrow_rows.check_writable(names)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [
+        ("data", pa.int32(), "column data is int32, and a put takes binary or string: cast it"),
+        ("data", pa.struct([("id", pa.int32())]), "column data is struct<id: int32>, and a put takes binary or string"),
+        ("priority", pa.string(), "column priority is string, and a put takes int"),
+        ("mq_priority", pa.float64(), "column mq_priority is double, and a put takes int"),
+        ("correl_id", pa.string(), "column correl_id is string, and a put takes binary"),
+        ("reply_to_q", pa.binary(), "column reply_to_q is binary, and a put takes string"),
+        ("headers", pa.map_(pa.string(), pa.int32()), "column headers is .*, and a put takes map<string,string>"),
+    ],
+)
+def test_a_column_of_a_type_that_no_put_takes_is_refused(name, kind, expected):
+    with pytest.raises(UnfitRowError, match=expected):
+        arrow_rows.check_types(pa.schema([(name, kind)]))
+
+
+def test_a_put_takes_whole_numbers_of_any_size_and_text_or_bytes_as_data():
+    for kind in (pa.binary(), pa.string(), pa.large_string(), pa.large_binary()):
+        fields = [("data", kind), ("priority", pa.int64()), ("expiry", pa.int8())]
+        headers = pa.map_(pa.string(), pa.field("value", pa.string(), nullable=False))
+        arrow_rows.check_types(pa.schema([*fields, ("headers", headers)]))
+
+
 def test_a_json_column_that_must_be_there_is_read_and_a_message_without_it_is_named():
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
     arrow_rows.check_json(schema)

@@ -179,6 +179,13 @@ class TestModes:
         with pytest.raises(Exception, match="is no JSON object of the schema"):
             self.read(spark, here, "FAILFAST")
 
+    def test_a_stream_names_the_queue_the_message_and_what_helps(self, q_name, spark, here, tmp_path):
+        reader = spark.readStream.format("trigmon").options(**here, format="json").schema("id bigint")
+        writer = reader.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+        why = rf"{q_name}: message \w+ \(ordinal 1\) is no JSON object .*; with option mode DROPMALFORMED"
+        with pytest.raises(Exception, match=why):
+            writer.trigger(availableNow=True).start().awaitTermination(600)
+
     def test_another_mode_is_refused_with_those_there_are(self, spark, here):
         with pytest.raises(Exception, match="one of PERMISSIVE, DROPMALFORMED, FAILFAST"):
             self.read(spark, here, "STRICT")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.daemons import define
 from tests.spark.conftest import depth
+from trigmon.mq.calls import Alter
 from trigmon.mq.descriptors import MessageDescriptor
 from trigmon.spark import options, writer
 
@@ -66,6 +67,42 @@ def test_more_than_a_unit_may_hold_is_put_not_at_all_and_the_limit_is_reported(q
     with pytest.raises(Exception, match=r"10001 messages are one unit of work, .* MAXUMSGS is less"):
         write(frame, q_name)
     assert depth(qm, q_name) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "expected"),
+    [
+        ("1 AS data", {}, "column data is int32, and a put takes binary or string: cast it"),
+        ("'x' AS data, 'high' AS priority", {}, "column priority is string, and a put takes int"),
+        ("1 AS id, 'high' AS mq_priority", {"format": "json"}, "column mq_priority is string, and a put takes int"),
+    ],
+)
+def test_a_column_that_no_put_takes_is_refused_before_the_first_task(qm, q_name, spark, write, row, options, expected):
+    counted = spark.sparkContext.accumulator(0)
+    frame = spark.range(1).selectExpr(*row.split(", "))
+    frame = frame.mapInArrow(lambda batches: (counted.add(1) or batch for batch in batches), frame.schema)
+    with pytest.raises(Exception, match=expected):
+        write(frame, q_name, **options)
+    assert (depth(qm, q_name), counted.value) == (0, 0)
+
+
+@pytest.mark.parametrize("how", ["append", "stream"])
+def test_an_error_of_the_queue_manager_behind_the_tasks_is_one_line(
+    qm, q_name, spark, write, shared_daemon, tmp_path, how
+):
+    qm.call(Alter(object_type="QLOCAL", name=q_name, attributes={"inhibit_put": "inhibited"}))
+
+    def by_stream():
+        spark.range(1).selectExpr("cast(id AS string) AS data").write.parquet(str(tmp_path / "rows"))
+        rows = spark.readStream.schema("data string").parquet(str(tmp_path / "rows"))
+        writer = rows.writeStream.format("trigmon").options(queue=q_name, address=shared_daemon.address)
+        writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+        writer.start().awaitTermination(600)
+
+    by = by_stream if how == "stream" else lambda: write(spark.range(1).selectExpr("'x' AS data"), q_name)
+    with pytest.raises(Exception, match=rf"PutInhibited: .*{q_name}") as refused:
+        by()
+    assert "Traceback (most recent call last)" not in str(refused.value)
 
 
 def test_a_job_of_which_one_task_fails_puts_nothing(qm, q_name, spark, write):

@@ -23,7 +23,8 @@ No column is ever null. With ``format`` json the columns are the schema's that w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ class Malformed(NamedTuple):
     """What becomes of data that is no JSON object of the schema: a mode of Spark's own readers.
 
     FAILFAST raises UnreadableError. DROPMALFORMED leaves the message out. PERMISSIVE makes a row of nulls, with the
-    text in the ``column``, where the schema has it.
+    text in the ``column``, where the schema has it; where the messages are taken, it must (:func:`check_kept_text`).
     """
 
     mode: str = "FAILFAST"
@@ -88,7 +89,8 @@ class Malformed(NamedTuple):
 
 
 FAILFAST = Malformed()
-MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+PERMISSIVE = "PERMISSIVE"
+MODES = (PERMISSIVE, "DROPMALFORMED", "FAILFAST")
 
 
 def ddl(names: Iterable[str] = tuple(COLUMNS)) -> str:
@@ -104,8 +106,16 @@ def schema_of(names: Iterable[str] = tuple(COLUMNS)) -> pa.Schema:
 def _checked(names: Iterable[str]) -> list[str]:
     for name in (names := list(names)):
         if name not in NAMED:
-            raise UnfitRowError(f"messages have no column {name!r}; they have {', '.join(NAMED)}")
+            near = difflib.get_close_matches(name, NAMED, n=1)
+            meant = f": is {near[0]} meant?" if near else f"; they have {', '.join(NAMED)}"
+            raise UnfitRowError(f"messages have no column {name!r}{meant}")
+    _check_once(names)
     return names
+
+
+def _check_once(names: Sequence[str]) -> None:
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise UnfitRowError(f"column {twice[0]} is named {names.count(twice[0])} times: name it once")
 
 
 def to_batch(messages: Messages, schema: pa.Schema) -> pa.RecordBatch:
@@ -175,7 +185,8 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
 
 
 def check_json(schema: pa.Schema, malformed: Malformed = FAILFAST) -> None:
-    """Raises UnfitRowError for a column of a json schema whose type JSON is not read as, or that cannot be null."""
+    """Raises UnfitRowError for a json schema that no message is read by, or whose columns cannot be what they must."""
+    _check_once(schema.names)
     body = pa.schema([field for field in schema if not is_of_message(field.name)])
     name = unknown_column(body)
     if name is not None:
@@ -183,14 +194,28 @@ def check_json(schema: pa.Schema, malformed: Malformed = FAILFAST) -> None:
             f"column {name} has a type that format json does not read: leave it out of the schema, or read the column "
             "data in format raw, and parse it by Spark's from_json"
         )
+    if malformed.column in schema.names and schema.field(malformed.column).type != pa.string():
+        raise UnfitRowError(
+            f"column {malformed.column} is for the text of what is no JSON (columnNameOfCorruptRecord): string, not "
+            f"{schema.field(malformed.column).type}"
+        )
     required = [field.name for field in body if not field.nullable]
-    if required and malformed.mode == "PERMISSIVE":
+    if required and malformed.mode == PERMISSIVE:
         raise UnfitRowError(f"column {required[0]} is NOT NULL, and mode PERMISSIVE makes a row of nulls of bad data")
+
+
+def check_kept_text(schema: pa.Schema, malformed: Malformed) -> None:
+    """Raises UnfitRowError where messages that are taken would leave rows of nulls, and their text would be lost."""
+    if malformed.mode == PERMISSIVE and malformed.column not in schema.names:
+        raise UnfitRowError(
+            f"mode PERMISSIVE keeps the text of what is no JSON in the column {malformed.column}, and the schema has "
+            f"none: add `{malformed.column} string`, or say mode DROPMALFORMED to lose such messages"
+        )
 
 
 def is_of_message(name: str) -> bool:
     """Returns whether a column of a json schema is one of the message's, and not of its data."""
-    return name.startswith(JSON_PREFIX) and name.removeprefix(JSON_PREFIX) in NAMED
+    return name.startswith(JSON_PREFIX)
 
 
 def _named(messages: Messages, at: int, why: str) -> str:
@@ -206,6 +231,12 @@ WRITABLE = (
     "msg_flags", "original_length", "headers",
 )  # fmt: skip
 """The columns that a put takes. The queue manager writes those of the context itself."""
+_FITS: dict[str, Callable[[pa.DataType], bool]] = {
+    "binary": lambda kind: kind in (pa.binary(), pa.large_binary()),
+    "string": lambda kind: kind in (pa.string(), pa.large_string()),
+    "int": pa.types.is_integer,
+    "map<string,string>": lambda kind: pa.types.is_map(kind) and kind.key_type == kind.item_type == pa.string(),
+}
 _TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
 _IDS = ("msg_id", "correl_id", "group_id")
 
@@ -244,10 +275,22 @@ def _is_text(batch: pa.RecordBatch) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def check_writable(names: Mapping[str, str] | Iterable[str]) -> None:
-    """Raises UnfitRowError unless these columns make messages."""
+def check_writable(names: Iterable[str]) -> None:
+    """Raises UnfitRowError unless columns of these names make messages."""
     names = list(names)
     if DATA not in names:
         raise UnfitRowError("rows to write need a column data (binary or string), or the option format=json")
     if unknown := [name for name in names if name not in WRITABLE]:
         raise UnfitRowError(f"a put takes no {', '.join(unknown)}; it takes {', '.join(WRITABLE)}")
+
+
+def check_types(schema: pa.Schema) -> None:
+    """Raises UnfitRowError for a column to write, with or without ``mq_`` before its name, of a type that no put takes.
+
+    A field that is a number takes any whole one: that it is too large is known when it is put.
+    """
+    for field in schema:
+        name = field.name.removeprefix(JSON_PREFIX)
+        written = "binary or string" if name == DATA else NAMED[name][1]
+        if not any(_FITS[each](field.type) for each in written.split(" or ")):
+            raise UnfitRowError(f"column {field.name} is {field.type}, and a put takes {written}: cast it")

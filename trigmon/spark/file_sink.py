@@ -15,7 +15,7 @@ from trigmon.spark.file_table import (
     write_batch,
     write_task_files,
 )
-from trigmon.spark.files.staging import sweep
+from trigmon.spark.files.staging import check_directories, sweep
 from trigmon.spark.poison_search.blame import unreadable
 from trigmon.spark.sinks.place import is_url
 from trigmon.spark.sinks.sink import BatchName, SinkError, column_names
@@ -62,6 +62,7 @@ class FileSink:
         """Raises SinkError for what is no table of such files. Removes what killed attempts have left in staging."""
         if is_url(self.table):
             raise SinkError(f"{self.table} is a URL, and files are written to a directory: see DeltaSink, ObjectSink")
+        check_directories(self.table)
         check_form(self.table, self._form)
         sweep(self.table)
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from trigmon.spark.files import kept_schema
 from trigmon.spark.files.compaction import has_member
-from trigmon.spark.files.staging import attempt, changing, staging_of
+from trigmon.spark.files.staging import attempt, changing, file_errors, staging_of
 from trigmon.spark.sinks.place import force
 from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
@@ -49,7 +49,7 @@ def batch_of(table: str | Path, name: str) -> Path:
 
 def refuse_batch(table: str | Path, name: str) -> bool:
     """Makes the table refuse the batch from now on, from any job. Returns False when the table has it already."""
-    with attempt(table, name) as staged:
+    with file_errors(table), attempt(table, name) as staged:
         staged.mkdir()
         (staged / _REFUSED).touch()
         _sync_tree(staged)
@@ -81,7 +81,7 @@ def write_batch(
     Below the batch's directory Spark makes one for each value of the columns ``partition_by``. ``form`` is Spark's name
     of a file format, ``options`` are its options. Of the formats Parquet alone has a schema that is kept.
     """
-    with attempt(table, name) as staged:
+    with file_errors(table), attempt(table, name) as staged:
         if _has(table, name):
             return False
         fit = _fit(frame.schema, Path(table), partition_by, form, merges=merge_schema)
@@ -117,7 +117,7 @@ def write_task_files(
     spark: SparkSession, files: TaskFiles, table: str | Path, name: str, *, merge_schema: bool = False
 ) -> bool:
     """Writes a batch as :func:`write_batch` does, by the tasks that read it; the table takes such files."""
-    with attempt(table, name) as staged:
+    with file_errors(table), attempt(table, name) as staged:
         if _has(table, name):
             return False
         staged.mkdir()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trigmon.spark import arrow_rows
-from trigmon.spark.options import TASK_ADDRESS, Options, read
+from trigmon.spark.options import TASK_ADDRESS, OptionError, Options, read
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+DDL_EXAMPLE = '"id bigint, name string"'
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Source:
     address: str
     queue: str
     options: dict[str, Any]
-    schema: str | None = None
+    schema: str | StructType | None = None
     secret: str = ""
     in_plan: bool = False
 
@@ -36,12 +37,15 @@ class Source:
 
     @cached_property
     def columns(self) -> StructType:
-        """The columns that are asked for. Raises UnfitRowError and Spark's errors."""
+        """The columns that are asked for. Raises OptionError for json without a schema, and UnfitRowError."""
         from pyspark.sql.pandas.types import from_arrow_schema
-        from pyspark.sql.types import StructType
 
         if self.schema:
-            return StructType.fromDDL(self.schema)
+            return columns_of(self.schema)
+        if self.named.is_json:
+            raise OptionError(
+                f"format json needs a schema: schema={DDL_EXAMPLE}, or that of schema_of_queue(spark, {self.queue!r})"
+            )
         return from_arrow_schema(arrow_rows.schema_of(self.named.columns or arrow_rows.COLUMNS))
 
     @cached_property
@@ -52,11 +56,8 @@ class Source:
         return DefaultSource.arrow(self.named, self.columns)
 
     def checked(self) -> Source:
-        """Returns it. Raises OptionError and UnfitRowError where no message could be read so."""
-        from pyspark.errors import PySparkException
-
-        with suppress(PySparkException):  # which Spark words itself, when the rows are asked for
-            _ = self.arrow
+        """Returns it. Raises OptionError and UnfitRowError where no message could be read so, or its text be lost."""
+        arrow_rows.check_kept_text(self.arrow, self.named.malformed)
         return self
 
     def _given(self, **more: Any) -> dict[str, str]:
@@ -73,6 +74,24 @@ class Source:
         register(self.spark)
         reader = of.format("trigmon").options(**self._given(**more))
         return reader.schema(self.schema) if self.schema else reader
+
+
+def columns_of(schema: str | StructType) -> StructType:
+    """Returns the columns of a schema. Raises UnfitRowError for a text that is none."""
+    from pyspark.errors import ParseException
+    from pyspark.sql.types import StructType
+
+    if isinstance(schema, StructType):
+        return schema
+    try:
+        columns = StructType.fromDDL(schema)
+    except ParseException as error:
+        why = str(error).strip().splitlines()[0].rstrip(".")
+    else:
+        if isinstance(columns, StructType):
+            return columns
+        why = f"{schema} is a type without a column's name"
+    raise arrow_rows.UnfitRowError(f"{why}. It is written as {DDL_EXAMPLE}")
 
 
 def register(spark: SparkSession) -> None:

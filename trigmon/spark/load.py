@@ -23,6 +23,7 @@ from trigmon.mq.errors import MQError
 from trigmon.spark import arrow_rows
 from trigmon.spark.drain_queue import Drained, drain
 from trigmon.spark.file_sink import FileSink
+from trigmon.spark.frame_source import columns_of
 from trigmon.spark.jdbc_table import ORDINAL, Database
 from trigmon.spark.load_options import DELTA, FILES, ICEBERG, JDBC, KAFKA, LoadError, Plan, check_columns, parsed
 from trigmon.spark.options import Options
@@ -151,20 +152,14 @@ def _messages(frame: DataFrame, plan: Plan) -> DataFrame:
 def _checked_schema(plan: Plan) -> str:
     """Returns the schema of format json, with the ordinal for a database. Raises LoadError."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.types import StructType
 
     read = Options(plan.queue, "", "", is_json=True, malformed=arrow_rows.Malformed(plan.mode.upper()))
     try:
-        columns = StructType.fromDDL(str(plan.schema))
-        names = columns.fieldNames()
-        own = [name for name in names if name.startswith(arrow_rows.JSON_PREFIX)]
-        arrow_rows.ddl([name.removeprefix(arrow_rows.JSON_PREFIX) for name in own])
-        DefaultSource.arrow(read, columns)
-    except PySparkException as error:
-        why = str(error).strip().splitlines()[0].rstrip(".")
-        raise LoadError(f'--schema: {why}. It is written as "id bigint, name string"') from None
-    except arrow_rows.UnfitRowError as error:
+        columns = columns_of(str(plan.schema))
+        arrow_rows.check_kept_text(DefaultSource.arrow(read, columns), read.malformed)
+    except (arrow_rows.UnfitRowError, PySparkException) as error:
         raise LoadError(f"--schema: {error}") from None
+    names = columns.fieldNames()
     check_columns(plan, names)
     return f"{plan.schema}, {ORDINAL} bigint" if plan.has_ordinal and ORDINAL not in names else str(plan.schema)
 

@@ -24,6 +24,8 @@ KNOWN = (
     *("staging", "run", "firstRows", "secret", "taskAddress"),
 )
 """Every option, as it is written; :class:`Options` says what each means."""
+SHOWN = tuple(name for name in KNOWN if name not in ("firstRows", "secret"))
+"""Those that are for users; ``drain`` alone gives the others."""
 _OF_SPARK = frozenset(("checkpointlocation", "queryname", "outputmode", "provider", "owner", "location", "comment"))
 """What Spark itself passes, of a stream and of a table's creation."""
 _TABLE = "option."
@@ -91,12 +93,11 @@ class Options(NamedTuple):
 def read(given: Mapping[str, str]) -> Options:
     """Returns the options as a value. Raises OptionError, and MQError where no queue manager is found."""
     options = _known(given)
-    queue = options.get("queue") or options.get("path", "")
-    if not is_object_name(queue):
-        raise OptionError(f"option queue: {queue!r} is no queue's name")
+    queue = _queue(options)
     form = options.get("format", "raw").lower()
     if form not in ("raw", "json"):
         raise OptionError(f"option format is raw or json, not {form!r}")
+    _refuse_without_effect(options, form)
     return Options(
         queue=queue,
         address=concrete(options.get("address") or options.get("qmgr") or default_address()),
@@ -113,7 +114,7 @@ def read(given: Mapping[str, str]) -> Options:
         reservation=_number(options, "reservation", 0),
         ordinals=_stretch(options.get("ordinals", "")),
         staging=options.get("staging", ""),
-        malformed=_malformed(options, form),
+        malformed=_malformed(options),
         secret=options.get("secret", ""),
         task_address=_of_tasks(options.get("taskaddress") or os.environ.get(TASK_ADDRESS, "")),
     )
@@ -139,10 +140,33 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
     for name in options.keys() - by_name.keys() - _OF_SPARK:
         if name in _NOT_OF_A_QUEUE:
             raise OptionError(f"option {name}: {_NOT_OF_A_QUEUE[name]}")
-        near = difflib.get_close_matches(name, by_name, n=1)
-        meant = f": is {by_name[near[0]]} meant?" if near else f"; there are {', '.join(KNOWN)}"
+        near = difflib.get_close_matches(name, [shown.lower() for shown in SHOWN], n=1)
+        meant = f": is {by_name[near[0]]} meant?" if near else f"; there are {', '.join(SHOWN)}"
         raise OptionError(f"there is no option {name}{meant}")
     return options
+
+
+def _queue(options: Mapping[str, str]) -> str:
+    queue, path = options.get("queue", ""), options.get("path", "")
+    if queue and path and queue != path:
+        raise OptionError(f"two queues are named, {queue} by the option queue and {path} by the argument: name one")
+    if not is_object_name(queue or path):
+        raise OptionError(f"option queue: {queue or path!r} is no queue's name")
+    return queue or path
+
+
+def _refuse_without_effect(options: Mapping[str, str], form: str) -> None:
+    """Raises OptionError for an option that would mean nothing beside the others."""
+    if form == "json" and "columns" in options:
+        raise OptionError("option columns is for format raw: the schema names the columns of format json")
+    if form == "raw" and "mode" in options:
+        raise OptionError("option mode is for format json: any bytes are a row of format raw")
+    if form == "raw" and "columnnameofcorruptrecord" in options:
+        raise OptionError("option columnNameOfCorruptRecord is for format json: any bytes are a row of format raw")
+    if "partitions" in options and "minpartitions" in options:
+        raise OptionError("partitions is the number of parts, minPartitions the least: name one of them")
+    if "ordinals" in options and "reservation" not in options:
+        raise OptionError("option ordinals is for a reservation, whose number the option reservation names")
 
 
 def _one_of(options: Mapping[str, str], name: str, other: str) -> int:
@@ -153,12 +177,10 @@ def _one_of(options: Mapping[str, str], name: str, other: str) -> int:
     return first or second
 
 
-def _malformed(options: Mapping[str, str], form: str) -> Malformed:
+def _malformed(options: Mapping[str, str]) -> Malformed:
     mode = options.get("mode", FAILFAST.mode).upper()
     if mode not in MODES:
         raise OptionError(f"option mode is one of {', '.join(MODES)}, not {options['mode']!r}")
-    if "mode" in options and form != "json":
-        raise OptionError("option mode is for format json: any bytes are a row of format raw")
     return Malformed(mode, options.get("columnnameofcorruptrecord", FAILFAST.column))
 
 

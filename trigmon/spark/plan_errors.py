@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trigmon.mq.errors import MQError, QMgrNotAvailable, UnknownObjectName
+from trigmon.rules.remedies import quoted_name
 
 _HIDE = "SPARK_HIDE_TRACEBACK"
 _START = "start the queue manager (trigmon run), or name another by the option address or qmgr"
@@ -14,20 +15,32 @@ _START = "start the queue manager (trigmon run), or name another by the option a
 
 @contextmanager
 def one_line(queue: str = "") -> Iterator[None]:
-    """Lets an error leave a process of Spark's without its traceback, with the remedy where it has none.
+    """Lets an error leave a process of Spark's without its traceback, as :func:`remedy` words it.
 
     Spark sends the text of an error to the driver with all frames before it. It reads this variable when the error has
     left our code, and the process ends with that: nothing else is hidden.
     """
     try:
-        yield
-    except (MQError, ValueError, RuntimeError) as error:
+        with remedy(queue):
+            yield
+    except (MQError, ValueError, RuntimeError):
         os.environ[_HIDE] = "1"
-        if isinstance(error, UnknownObjectName) and queue and error.about == queue:
-            raise UnknownObjectName(
-                f"{queue}: the queue manager has no such queue; DEFINE QLOCAL({queue}) makes it, "
-                "DISPLAY QUEUE(*) lists those that it has"
-            ) from None
-        if isinstance(error, QMgrNotAvailable) and _START not in error.about:  # blocks of this kind may be nested
-            raise QMgrNotAvailable(f"{error.about}; {_START}") from None
         raise
+
+
+@contextmanager
+def remedy(queue: str = "") -> Iterator[None]:
+    """Adds what helps to the error for a queue or a queue manager that is not there."""
+    try:
+        yield
+    except UnknownObjectName as error:
+        if not queue or error.about != queue:
+            raise
+        raise UnknownObjectName(
+            f"{queue}: the queue manager has no such queue; DEFINE QLOCAL({quoted_name(queue)}) makes it, "
+            "DISPLAY QUEUE(*) lists those that it has"
+        ) from None
+    except QMgrNotAvailable as error:
+        if _START in error.about:  # blocks of this kind may be nested
+            raise
+        raise QMgrNotAvailable(f"{error.about}; {_START}") from None

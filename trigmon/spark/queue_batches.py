@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ from trigmon.spark import small_batch
 from trigmon.spark.classic_session import context_of
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
+from trigmon.spark.plan_errors import remedy
 from trigmon.spark.poison_search.bisect import Search
 from trigmon.spark.poison_search.crash_search import is_bad
 from trigmon.spark.poison_search.failed_batches import FailedBatches, Rejected
@@ -53,6 +54,7 @@ from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 @contextmanager
@@ -70,7 +72,7 @@ def batches(
     sink: Sink | None = None,
     wait_interval_ms: int = 0,
     options: dict[str, Any] | None = None,
-    schema: str | None = None,
+    schema: str | StructType | None = None,
     shows_progress: bool = True,
     in_plan: bool = False,
 ) -> Iterator[Batches]:
@@ -89,8 +91,7 @@ def batches(
     if not name:
         raise UnknownObjectName("no queue was named, and no trigger started this job")
     who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
-    where = concrete(qmgr or default_address())
-    with connect(where) as connection, connection.open(name, "input_shared", "browse") as opened:
+    with _opened(qmgr, name) as (where, connection, opened):
         source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex(), in_plan).checked()
         search = Search(max_rows, attempts, seed=time.time_ns())
         application = f"{connection.q_mgr_name}/{opened.q_name}/{who}"
@@ -101,6 +102,17 @@ def batches(
             yield made
         finally:
             made.end(began_ns)
+
+
+@contextmanager
+def _opened(qmgr: str | None, q_name: str) -> Iterator[tuple[str, Connection, Queue]]:
+    """Yields the address, a connection, and the queue open to drain it. Raises MQError with what helps."""
+    with ExitStack() as stack:
+        with remedy(q_name):
+            where = concrete(qmgr or default_address())
+            connection = stack.enter_context(connect(where))
+            opened = stack.enter_context(connection.open(q_name, "input_shared", "browse"))
+        yield where, connection, opened
 
 
 class Batches:

@@ -39,6 +39,10 @@ from trigmon.spark.task_ticket import TaskTicket, task_ticket
 
 ROWS_A_PARTITION = 1000
 """With fewer rows, a further partition costs more than it gains."""
+_UNREADABLE = (
+    "with option mode DROPMALFORMED such messages are left out, with PERMISSIVE a column keeps their texts, and "
+    "trigmon.spark.drain sets them aside"
+)
 PART_BITS = 33
 """The ordinals of a browse in several parts: the part's number stands above these bits, as Spark's own ids have it."""
 
@@ -259,6 +263,24 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._rows = min(self.options.max_rows or MAX_ROWS, max(self._rows, 2 * done.count))
 
 
+class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A stream that cannot be read: its first call raises why. Spark 4.3 loses what is raised before that."""
+
+    def __init__(self, why: Exception) -> None:
+        self._why = why
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        with one_line():
+            raise self._why
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark reads its parameters
+        """Raises the reason."""
+        self._refuse()
+
+    initialOffset = getDefaultReadLimit = prepareForTriggerAvailableNow = _refuse  # noqa: N815
+    reportLatestOffset = partitions = read = commit = _refuse  # noqa: N815
+
+
 class OffsetOfAnotherError(RuntimeError):
     """A checkpoint that does not belong to this queue any more. The text has the reason."""
 
@@ -287,8 +309,10 @@ def read_stretch(options: Options, stretch: Stretch, schema: pa.Schema) -> Itera
         else:
             if not bad:
                 yield rows
-    if bad:
+    if bad and options.secret:
         raise arrow_rows.UnfitRowError(marked(stretch.reservation, bad, options.secret))
+    if bad:
+        raise arrow_rows.UnfitRowError(f"{options.queue}: {arrow_rows.UnreadableError(bad)}; {_UNREADABLE}")
 
 
 def _replies(options: Options, stretch: Stretch) -> Iterator[ReservedRows]:

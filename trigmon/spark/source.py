@@ -8,13 +8,15 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource
+from pyspark.errors import PySparkException
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from trigmon.mq.errors import MQError
 from trigmon.spark import arrow_rows, options
 from trigmon.spark.plan_errors import one_line
-from trigmon.spark.reader import QueueReader, QueueStreamReader
+from trigmon.spark.reader import QueueReader, QueueStreamReader, RefusedStreamReader
 from trigmon.spark.writer import QueueStreamWriter, QueueWriter
 
 _KEPT = "trigmon"
@@ -57,11 +59,15 @@ class DefaultSource(DataSource):
                 raise options.OptionError("maxRows could cut a group: a batch read with groups reads all there is")
             return QueueReader(given, self.arrow(given, schema))
 
-    def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
-        """Returns the reader of a stream, which drains the queue."""
-        with one_line():
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Returns the reader of a stream, which drains the queue; one that says why not, where that cannot be."""
+        try:
             given = self._given(schema)
-            return QueueStreamReader(given, self.arrow(given, schema))
+            columns = self.arrow(given, schema)
+            arrow_rows.check_kept_text(columns, given.malformed)
+        except (MQError, ValueError, PySparkException) as error:
+            return RefusedStreamReader(error)
+        return QueueStreamReader(given, columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> QueueWriter:
         """Returns the writer that appends rows as messages, all of them or none."""
@@ -87,13 +93,12 @@ class DefaultSource(DataSource):
         given = self._given(schema)
         if overwrite:
             raise options.OptionError('a queue is never overwritten: say .mode("append")')
-        names = schema.fieldNames()
+        fields, names = schema.fields, schema.fieldNames()
         if given.is_json:
-            names = [
-                arrow_rows.DATA,
-                *(n.removeprefix(arrow_rows.JSON_PREFIX) for n in names if n.startswith(arrow_rows.JSON_PREFIX)),
-            ]
+            fields = [field for field in fields if arrow_rows.is_of_message(field.name)]
+            names = [arrow_rows.DATA, *(field.name.removeprefix(arrow_rows.JSON_PREFIX) for field in fields)]
         arrow_rows.check_writable(names)
+        arrow_rows.check_types(to_arrow_schema(StructType(fields), timezone="UTC"))
         _find(given, "output")
         return given
 

@@ -38,6 +38,7 @@ from trigmon.mq.errors import (
 )
 from trigmon.spark import arrow_rows, json_rows
 from trigmon.spark.options import Options
+from trigmon.spark.plan_errors import one_line
 from trigmon.spark.retry import when_free
 
 BATCHES_Q = "SYSTEM.SPARK.BATCHES"
@@ -115,6 +116,11 @@ class QueueWriter(_Appending, DataSourceArrowWriter):
 
     def commit(self, messages: list[Staged | None]) -> None:
         """Puts the messages of all tasks, in the order of the partitions, in one unit of work."""
+        with one_line(self.options.queue):
+            self._put(messages)
+        self.discard(messages)
+
+    def _put(self, messages: list[Staged | None]) -> None:
         with self.options.connect("writing") as connection:
             unit = connection.unit
             put_all(connection, self.options.queue, messages)
@@ -124,7 +130,6 @@ class QueueWriter(_Appending, DataSourceArrowWriter):
                 with self.options.connect("writing") as again:
                     if again.outcome(unit, connection.client_id) is not UnitOutcome.COMMITTED:
                         raise
-        self.discard(messages)
 
     def abort(self, messages: list[Staged | None]) -> None:
         """Removes the files; nothing was put."""
@@ -136,6 +141,11 @@ class QueueStreamWriter(_Appending, DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Puts the batch, unless it was put already by a commit that Spark does not know of."""
+        with one_line(self.options.queue):
+            self._put(messages, batchId)
+        self.discard(messages)
+
+    def _put(self, messages: list[Staged | None], batch: int) -> None:
         query = next((message.query for message in messages if message is not None), "")
         with self.options.connect("writing") as connection:
             note = noted(connection, self.options.queue, query)
@@ -145,14 +155,13 @@ class QueueStreamWriter(_Appending, DataSourceStreamArrowWriter):
                     last = int(notes.get(match={"correl_id": note}, syncpoint=True).data)
                 except NoMsgAvailable:
                     last = -1
-                if batchId > last:
+                if batch > last:
                     put_all(connection, self.options.queue, messages)
-                    number = str(batchId).encode()
+                    number = str(batch).encode()
                     notes.put(number, correl_id=note, persistence="persistent", syncpoint=True)
                     connection.commit()
                 else:
                     connection.backout()
-        self.discard(messages)
 
     def abort(self, messages: list[Staged | None], batchId: int) -> None:  # noqa: N803
         """Removes the files; nothing was put, or all of it by a commit whose reply was lost."""

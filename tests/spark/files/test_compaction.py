@@ -169,6 +169,13 @@ STEPS = [
 """What a compaction calls, in its order."""
 
 
+def test_a_table_that_there_is_not_has_no_snapshot_and_gets_no_directory(spark, tmp_path):
+    for read in (snapshot_of, lambda table: read_table(spark, table)):
+        with pytest.raises(FileNotFoundError, match=f"there is no table {tmp_path}/t: no batch was written"):
+            read(tmp_path / "t")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("when", ["before", pytest.param("behind", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("module", "step"), STEPS)
 def test_killed_at_each_step_the_table_and_its_snapshots_read_right_and_the_next_compaction_ends_the_work(

@@ -28,6 +28,33 @@ def staging_of(table: str | Path) -> Path:
 
 
 @contextmanager
+def file_errors(table: str | Path) -> Iterator[None]:
+    """Makes an error of the file system one of the sink: no message is to blame for where a table is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        where = f": {error.filename}" if error.filename else ""
+        raise SinkError(f"table {table} cannot be written: {error.strerror}{where}") from error
+
+
+def check_directories(table: str | Path) -> None:
+    """Raises SinkError unless the table, and the directory beside it, are there to write to, or can be made."""
+    with file_errors(table):
+        try:
+            needed = Path(table).absolute(), staging_of(table)
+        except RuntimeError as error:
+            raise SinkError(f"table {table} cannot be written: {error}") from None
+        for path in needed:
+            there = next(above for above in (path, *path.parents) if above.exists())
+            if not there.is_dir():
+                raise SinkError(f"table {table} cannot be written: {there} is no directory; name another path")
+            if not os.access(there, os.W_OK | os.X_OK):
+                raise SinkError(f"table {table} cannot be written: this user may not write in {there}")
+
+
+@contextmanager
 def changing(table: str | Path) -> Iterator[None]:
     """Holds the table's lock in the block. Raises SinkError where the file system has no locks."""
     descriptor = _opened(staging_of(table))

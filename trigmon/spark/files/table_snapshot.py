@@ -41,9 +41,11 @@ def read_table(spark: SparkSession, table: str | Path) -> DataFrame:
 def snapshot_of(table: str | Path) -> Path:
     """Returns a path of the table as it is now and goes on, up to its next compaction, and kept for a time after that.
 
-    It is the table's own path for a user who may not write beside the table.
+    It is the table's own path for a user who may not write beside the table. Raises FileNotFoundError for no table.
     """
     table = Path(table).resolve()
+    if not table.is_dir():
+        raise FileNotFoundError(f"there is no table {table}: no batch was written to it")
     try:
         with changing(table):
             return _links(table)[-1] if _links(table) else _linked(table)

@@ -20,6 +20,7 @@ import random
 from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 
+_TRACEBACK = "Traceback (most recent call last):"
 _OF_JAVA, _CAUSE = "An error occurred while calling", "Caused by: "
 _REACH = 8
 """The factor by which each search for a unit that succeeds is larger. Few steps, since each may fail slowly."""
@@ -187,14 +188,14 @@ def why(error: BaseException, most: int = 1000) -> str:
     """Returns the most telling line of an error: the exception of a Python worker, or the root cause of Java."""
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
     name = type(error).__name__
-    inner = [line for line in lines if _is_exception(line.partition(":")[0]) and ":" in line]
     causes = [line for line in lines if line.startswith(_CAUSE) and ": " in line.removeprefix(_CAUSE)]
-    text = inner[-1] if inner and "Traceback" in str(error) else (lines[0] if lines else "")
+    text = _raised(lines) or (lines[0] if lines else "")
     if text.startswith(_OF_JAVA) and causes:
         text = causes[-1].removeprefix(_CAUSE)
     return f"{name}: {text}"[:most] if not text.startswith(name) else text[:most]
 
 
-def _is_exception(word: str) -> bool:
-    last = word.rpartition(".")[2]
-    return word.replace(".", "").isidentifier() and last.endswith(("Error", "Exception", "Failure"))
+def _raised(lines: Sequence[str]) -> str:
+    """Returns the exception at the end of the last traceback of Python, behind its frames, which are indented."""
+    heads = [at for at, line in enumerate(lines) if _TRACEBACK in line]
+    return next((line for line in lines[heads[-1] + 1 :] if not line[0].isspace()), "") if heads else ""

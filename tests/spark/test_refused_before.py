@@ -1,0 +1,191 @@
+"""What a drain refuses before it takes a message: schemas, options and places by which messages would be lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.types import LongType, StructType
+
+from tests.daemons import define
+from tests.spark.conftest import depth
+from trigmon.mq.calls import Alter
+from trigmon.mq.errors import UnknownObjectName
+from trigmon.spark import FileSink, SinkError, drain
+from trigmon.spark.arrow_rows import UnfitRowError
+from trigmon.spark.options import OptionError
+from trigmon.spark.sinks.delta_table import DeltaSink
+from trigmon.spark.sinks.object_table import ObjectSink
+
+pytestmark = pytest.mark.spark
+
+JSON = {"format": "json"}
+PERMISSIVE = JSON | {"mode": "PERMISSIVE"}
+REFUSED = {
+    "json without a schema": (OptionError, JSON, None, "format json needs a schema: schema="),
+    "json with a schema of nothing": (OptionError, JSON, "", "format json needs a schema"),
+    "an unknown type": (UnfitRowError, JSON, "id bignt", 'BIGNT.* It is written as "id bigint, name string"'),
+    "no DDL": (UnfitRowError, JSON, "id bigint name string", "Syntax error .* It is written as"),
+    "a type alone": (UnfitRowError, JSON, "bigint", "bigint is a type without a column's name"),
+    "a column twice": (UnfitRowError, JSON, "id bigint, id int", "column id is named 2 times"),
+    "no column for the text": (
+        UnfitRowError,
+        PERMISSIVE,
+        "id bigint",
+        "add `_corrupt_record string`, or say",
+    ),
+    "no column of that name for the text": (
+        UnfitRowError,
+        PERMISSIVE | {"columnNameOfCorruptRecord": "bad"},
+        "id bigint, _corrupt_record string",
+        "add `bad string`",
+    ),
+    "a number for the text": (UnfitRowError, PERMISSIVE, "id int, _corrupt_record int", "string, not int32"),
+    "a field of the message that there is not": (UnfitRowError, JSON, "id int, mq_prioritty int", "is priority meant"),
+    "columns of JSON": (OptionError, JSON | {"columns": "data"}, "id int", "columns is for format raw"),
+    "a column that is named twice": (UnfitRowError, {"columns": "data,data"}, None, "column data is named 2 times"),
+    "a column that there is not": (UnfitRowError, {"columns": "dta"}, None, "no column 'dta': is data meant"),
+}
+
+
+@pytest.fixture
+def aside(qm, q_name):
+    """The backout queue of the test's queue, which one backout is enough for."""
+    define(qm, name := f"{q_name}.ASIDE", def_persistence="persistent")
+    qm.call(Alter(object_type="QLOCAL", name=q_name, attributes={"backout_requeue_q_name": name}))
+    qm.call(Alter(object_type="QLOCAL", name=q_name, attributes={"backout_threshold": 1}))
+    return name
+
+
+@pytest.fixture
+def untouched(qm, q_name, aside):
+    """Puts three messages, and says whether all are there as they were put."""
+    qm.put_many(q_name, [b'{"id": 1}'] * 3)
+
+    def untouched():
+        with qm.open(q_name, "browse") as queue:
+            found = [message.backout_count for message in queue.browse()]
+        return (found, depth(qm, aside), qm.reservations(q_name)) == ([0, 0, 0], 0, [])
+
+    return untouched
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("by", ["table", "each", "stream"])
+def test_what_no_message_is_read_by_is_refused(here, spark, tmp_path, untouched, case, by):
+    raised, options, schema, why = REFUSED[case]
+    ways = {
+        "table": {"table": tmp_path / "t"},
+        "each": {"each": lambda frame, batch: frame.collect()},
+        "stream": {"stream": lambda rows: rows.writeStream.format("noop"), "checkpoint": tmp_path / "c"},
+    }
+    with pytest.raises(raised, match=why):
+        drain(spark, options=options, schema=schema, **ways[by], **here)
+    assert untouched()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stream_of_ones_own_that_would_lose_texts_is_refused(here, spark, tmp_path, untouched):
+    reader = spark.readStream.format("trigmon").options(**here, **PERMISSIVE).schema("id bigint")
+    writer = reader.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    with pytest.raises(StreamingQueryException, match="add `_corrupt_record string`"):
+        writer.trigger(availableNow=True).start().awaitTermination(600)
+    assert untouched()
+
+
+@pytest.mark.parametrize("now", [{"availableNow": True}, {"processingTime": "0 seconds"}], ids=["at once", "on and on"])
+def test_a_stream_of_ones_own_with_a_schema_says_which_option_there_is_not(here, spark, tmp_path, untouched, now):
+    """Spark 4.3 says UnboundLocalError for what is raised while the reader is made."""
+    reader = spark.readStream.format("trigmon").options(**here, **JSON, maxRow="1").schema("id bigint")
+    writer = reader.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    with pytest.raises(StreamingQueryException, match="is maxRows meant"):
+        writer.trigger(**now).start().awaitTermination(600)
+    assert untouched()
+
+
+def test_a_schema_may_be_one_of_spark_s(here, spark, untouched):
+    rows = []
+    schema = StructType().add("id", LongType())
+    drain(spark, lambda frame, batch: rows.extend(frame.collect()), options=JSON, schema=schema, **here)
+    assert [row.id for row in rows] == [1, 1, 1]
+
+
+PLACES = {
+    "a file": ("file", r"file is no directory; name another path"),
+    "below a file": ("file/t", r"file is no directory"),
+    "far below a file": ("file/a/b/t", r"file is no directory"),
+    "a name that is too long": ("x" * 300, "File name too long"),
+    "a loop of links": ("loop/t", "[Ll]oop"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_that_can_be_no_table_is_refused_by_its_name(here, spark, tmp_path, untouched, place):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    path, why = PLACES[place]
+    with pytest.raises(SinkError, match=rf"table {tmp_path}/.*{why}"):
+        drain(spark, table=tmp_path / path, **here)
+    assert untouched()
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["file", "loop"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_may_not_be_written_to_is_refused(here, spark, tmp_path, untouched):
+    tmp_path.chmod(0o500)
+    with pytest.raises(SinkError, match="this user may not write in"):
+        drain(spark, table=tmp_path / "t", **here)
+    tmp_path.chmod(0o700)
+    assert untouched()
+
+
+@pytest.mark.parametrize("sink", [FileSink, DeltaSink, ObjectSink])
+@pytest.mark.parametrize("rows", [3, 1500], ids=["small", "large"])
+def test_a_place_that_goes_meanwhile_is_the_fault_of_no_message(qm, q_name, here, aside, spark, tmp_path, sink, rows):
+    """What the check before cannot see: the directory becomes a file when the first batch is there."""
+    above = tmp_path / "above"
+    above.mkdir()
+    qm.put_many(q_name, [b"x"] * rows)
+    to = sink(str(above / "t"))
+    checked = to.check
+
+    def check_then_replace():
+        checked()
+        above.rmdir()
+        above.write_text("a file")
+
+    to.check = check_then_replace
+    for _ in range(2):
+        with pytest.raises(SinkError, match=str(above)):
+            drain(spark, to=to, **here)
+        above.unlink()
+        above.mkdir()
+    assert (depth(qm, q_name), depth(qm, aside)) == (rows, 0)
+    with qm.open(q_name, "browse") as queue:
+        assert {message.backout_count for message in queue.browse()} == {0}
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="it is Linux's")
+def test_a_file_system_that_makes_no_directory_is_the_fault_of_no_message(here, spark, untouched):
+    for _ in range(2):
+        with pytest.raises(SinkError, match=r"table /proc/nope/t cannot be written"):
+            drain(spark, table="/proc/nope/t", **here)
+    assert untouched()
+
+
+@pytest.mark.parametrize("by", ["drain", "read", "write"])
+def test_a_queue_that_there_is_not_comes_with_the_command_that_makes_it(here, spark, by):
+    where = {"address": here["qmgr"]}
+    ways = {
+        "drain": lambda: drain(spark, print, queue="no.queue", qmgr=here["qmgr"]),
+        "read": lambda: spark.read.format("trigmon").options(**where).load("no.queue"),
+        "write": lambda: (
+            spark.range(1).selectExpr("'x' AS data").write.format("trigmon").options(**where).mode("append")
+            .save("no.queue")
+        ),
+    }  # fmt: skip
+    with pytest.raises(Exception, match=r"DEFINE QLOCAL\('no.queue'\) makes it") as refused:
+        ways[by]()
+    assert by != "drain" or isinstance(refused.value, UnknownObjectName)
