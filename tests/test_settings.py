@@ -224,7 +224,7 @@ def test_a_copy_of_the_shipped_file_says_nothing_of_a_group(load):
 
 def test_a_file_that_is_not_there_is_refused_by_name(load, tmp_path):
     (problem,) = refused(load, environ={"TRIGMON_CONFIG": str(tmp_path / "none.yaml")})
-    assert problem == f"{tmp_path}/none.yaml: No such file or directory"
+    assert problem == f"TRIGMON_CONFIG={tmp_path}/none.yaml: No such file or directory"
 
 
 def test_relative_paths_are_meant_from_the_file_they_stand_in(load, tmp_path, monkeypatch):

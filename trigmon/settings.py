@@ -168,7 +168,8 @@ def _layers(
     if SYSTEM_CONFIG.exists():
         yield lambda problems: _from_file(SYSTEM_CONFIG, problems)
     if chosen := config or environ.get("TRIGMON_CONFIG"):
-        yield lambda problems: _from_file(Path(chosen).expanduser(), problems)
+        by = "" if config else "TRIGMON_CONFIG="
+        yield lambda problems: _from_chosen_file(Path(chosen).expanduser(), by, problems)
     yield lambda problems: _from_environment(environ, problems)
     yield lambda problems: {
         key: _Found(_from_there(key, value, Path.cwd()), COMMAND_LINE)
@@ -179,6 +180,13 @@ def _layers(
 
 def _shipped(problems: list[str]) -> dict[str, _Found]:
     return _from_file(paths.shipped("config") / "trigmon.yaml", problems)
+
+
+def _from_chosen_file(path: Path, by: str, problems: list[str]) -> dict[str, _Found]:
+    try:
+        return _from_file(path, problems)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{by}{path}") from None
 
 
 def _from_file(path: Path, problems: list[str]) -> dict[str, _Found]:

@@ -290,3 +290,9 @@ def test_on_a_terminal_discard_says_how_many_and_asks(shared_daemon, did, qm: Co
     assert out == (b"" if left else f"2 messages discarded from {DLQ}\n".encode())
     with qm.open(DLQ, "inquire") as queue:
         assert queue.inquire("current_q_depth")["current_q_depth"] == left
+
+
+@pytest.mark.parametrize("what", ["retry", "discard"])
+def test_an_error_at_once_is_not_called_an_interrupt(trigmon: Trigmon, what):
+    refused = trigmon("dlq", what, "--queue", "NOPE", *(["--yes"] if what == "discard" else []))
+    assert (refused.exit_code, "2085" in refused.stderr, "interrupted" in refused.stderr) == (3, True, False)

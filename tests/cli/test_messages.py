@@ -64,7 +64,7 @@ def test_lines_that_do_not_all_fit_are_put_in_part_and_their_number_is_reported(
     file.write_text("x\n" * 1200)
     result = trigmon("put", queue, "--lines", str(file))
     assert result.exit_code == 5
-    assert f"interrupted; 500 messages are put on {queue} and committed" in result.stderr
+    assert f"stopped; 500 messages are put on {queue} and committed" in result.stderr
     assert "MQRC_Q_FULL (2053)" in result.stderr
     assert "MAXDEPTH" in result.stderr
     assert objects(trigmon("queue", "show", queue, "--output", "json"))[0]["current_q_depth"] == 500

@@ -125,8 +125,8 @@ def test_a_certificate_that_was_lost_stays_out_when_its_user_gets_another_one(ru
 
 def test_a_user_before_the_files_are_made_is_one_sentence(run):
     status, _, said = run("user", "alice", "--password", input="x\n")
-    assert status == 1
-    assert "users.yaml" in said
+    assert status == 2
+    assert "users.yaml: there is no such file yet: trigmon tls make" in said
     assert "Traceback" not in said
 
 
@@ -137,3 +137,18 @@ def test_without_the_extra_its_name_is_the_answer(monkeypatch):
     shown = run_cli("tls", "show")
     assert (shown.exit_code, shown.stdout) == (1, "")
     assert shown.stderr == "trigmon: certificates need the package cryptography: pip install 'trigmon[tls]'\n"
+
+
+def test_what_needs_what_make_makes_says_so(run, tmp_path):
+    client = ("user", "alice", "--certificate", "--directory", str(tmp_path / "a"))
+    for arguments, missing in (
+        (("make", "--renew"), "authority.crt"),
+        (client, "users.yaml"),
+        (("show",), "users.yaml"),
+    ):
+        status, _, why = run(*arguments)
+        assert status == 2
+        assert f"{run.directory / missing}: there is no such file yet: trigmon tls make --host NAME makes it" in why
+    run("make", "--host", "localhost")
+    (run.directory / "authority.key").unlink()
+    assert "authority.key: there is no such file yet" in run(*client)[2]

@@ -1,6 +1,7 @@
 """Which queue manager is meant, and what is said when it is not there."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -170,6 +171,42 @@ def test_a_variable_and_a_file_for_this_call_come_before_the_chosen_one(nowhere,
     assert default_address() == "CONFIGURED"
     monkeypatch.setenv("TRIGMON_QMGR_NAME", "NAMED")
     assert default_address() == "NAMED"
+
+
+def test_an_error_for_the_chosen_one_says_where_the_choice_is_kept(nowhere):
+    use("TWO")
+    file = re.escape(str(paths.default_qmgr_file()))
+    for address in (None, "TWO", f"unix:{paths.find_socket('TWO')}"):
+        with pytest.raises(trigmon.QMgrNotAvailable, match=rf"\(trigmon use has made TWO the default, in {file}\)"):
+            trigmon.connect(address)
+    with pytest.raises(trigmon.QMgrNotAvailable) as refused:
+        trigmon.connect("OTHER")
+    assert "trigmon use" not in str(refused.value)
+
+
+def test_commands_that_read_settings_are_about_the_chosen_one_too(nowhere, monkeypatch):
+    env = {"TRIGMON_RUNTIME": str(nowhere), "TRIGMON_HOME": str(nowhere / "home")}
+    use("CHOSEN")
+    assert "CHOSEN: there is no queue manager yet" in run_cli("tls", "show", env=env).stderr
+    assert 'ibmmq_qmgr_status{qmgr="CHOSEN"' in run_cli("metrics", env=env).stdout
+    with listen(nowhere, "ONE"), listen(nowhere, "TWO"):
+        assert "CHOSEN" in run_cli("tls", "show", env=env).stderr
+        use("--none")
+        assert "several queue managers are running" in run_cli("tls", "show", env=env).stderr
+        assert "ONE: there is no queue manager yet" in run_cli("tls", "show", "--qmgr", "ONE", env=env).stderr
+
+
+@pytest.mark.parametrize("name", ["TRIGMON_RECONNECT", "TRIGMON_CALL_TIMEOUT"])
+@pytest.mark.parametrize("value", ["abc", "-1", "nan", "1e400"])
+def test_a_variable_that_is_no_number_of_seconds_is_named_and_the_command_ends_with_2(nowhere, name, value):
+    refused = run_cli("status", env={"TRIGMON_HOME": str(nowhere), name: value})
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert f"{name}={value}: it is a number of seconds" in refused.stderr
+
+
+def test_a_variable_that_names_a_file_that_is_not_there_is_named(nowhere):
+    refused = run_cli("status", env={"TRIGMON_HOME": str(nowhere), "TRIGMON_CONFIG": "/nonexistent"})
+    assert "TRIGMON_CONFIG=/nonexistent: No such file or directory" in refused.stderr
 
 
 def test_what_is_no_name_is_not_chosen(nowhere):

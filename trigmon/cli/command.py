@@ -74,6 +74,17 @@ class Invocation:
         name = None if self.qmgr and ":" in self.qmgr else self.qmgr
         return settings.load({"qmgr.name": name, **given}, self.config)
 
+    def settings_of_meant(self, **overrides: Any) -> Any:
+        """Returns the settings of the queue manager that a client of this command line connects to, also by ``use``.
+
+        Raises SettingsError, and QMgrNameError where several run and nobody says which.
+        """
+        from trigmon.client.address import default_address
+
+        self.announce_config()
+        meant = self.qmgr or default_address()
+        return self.settings(qmgr__name=None if ":" in meant else meant, **overrides)
+
 
 def invocation(ctx: click.Context | None = None) -> Invocation:
     """Returns the common options of this command line."""

@@ -264,8 +264,8 @@ def _all(
                     bar.length = max(1, sifted.depth)
                 seen.append(sifted)
                 bar.update(sifted.looked_at)
-    except BaseException:
-        output.note(f"trigmon: {doing} was interrupted; {_messages(sum(sifted.count for sifted in seen))} are done")
+    except BaseException as error:
+        output.note_of_end(error, sum(sifted.count for sifted in seen), f"messages are done by {doing}")
         raise
     return seen
 

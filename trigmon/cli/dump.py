@@ -72,9 +72,9 @@ def load(file: IO[bytes], to_queue: str | None, skip: int) -> None:
                     pass
                 qm.commit()
                 count += len(batch)
-        except BaseException:
-            done = f"trigmon: interrupted; {count} messages are put and committed"
-            output.note(f"{done}; --skip {skip + count} puts the rest" if count else done)
+        except BaseException as error:
+            rest = f"--skip {skip + count} puts the rest"
+            output.note_of_end(error, count, "messages are put and committed", rest)
             raise
     output.done(f"{count} messages put", {"messages": count})
 

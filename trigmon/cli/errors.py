@@ -12,7 +12,7 @@ from trigmon.console import error_text
 FAILED, USAGE, NO_SUCH_OBJECT, NOT_ALLOWED, WRONG_STATE, NOT_REACHABLE, TIMED_OUT = range(1, 8)
 
 _CODES = {
-    NO_SUCH_OBJECT: (2082, 2085, 2086, 2087, 2196, 2197),
+    NO_SUCH_OBJECT: (2018, 2082, 2085, 2086, 2087, 2196, 2197),
     NOT_ALLOWED: (2035, 2063, 2217),
     WRONG_STATE: (
         *(2016, 2041, 2042, 2048, 2051, 2052, 2053, 2055, 2057, 2091, 2092, 2100, 2184, 2198, 2199, 2201),
@@ -31,7 +31,8 @@ def exit_for(error: Exception) -> tuple[int | None, list[str]]:
         return exit_code(error), [error_text.sentence(error)]
     # Not imported here: an error of these modules is raised only where they are loaded, and small commands start
     # faster without them.
-    if isinstance(error, _class("trigmon.settings", "SettingsError")):
+    named = _class("trigmon.settings", "SettingsError"), _class("trigmon.client.reconnect", "VariableError")
+    if isinstance(error, named):
         return FAILED if getattr(error, "can_pass", False) else USAGE, str(error).splitlines()
     if isinstance(
         error,

@@ -35,8 +35,7 @@ def metrics(serve: bool, listen: str | None, textfile: str | None, data: str | N
     from trigmon.setting_values import host_and_port
 
     ours = invocation()
-    ours.announce_config()
-    settings = ours.settings(qmgr__data=data, metrics__listen=listen, metrics__textfile=textfile)
+    settings = ours.settings_of_meant(qmgr__data=data, metrics__listen=listen, metrics__textfile=textfile)
     given = settings.metrics
     options = ExporterOptions(
         listen=host_and_port(given.listen),

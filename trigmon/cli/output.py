@@ -60,6 +60,17 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
+def note_of_end(error: BaseException, count: int, done: str, rest: str = "") -> None:
+    """Says how many are ``done`` where an error or an interrupt ends a command, and what does the ``rest``.
+
+    An error that ended it before anything was done speaks for itself.
+    """
+    if not count and isinstance(error, Exception):
+        return
+    how = "stopped" if isinstance(error, Exception) else "interrupted"
+    note(f"trigmon: {how}; {count} {done}" + (f"; {rest}" if count and rest else ""))
+
+
 def instant(ms: int) -> str | None:
     """Returns milliseconds since 1970 as RFC 3339 in UTC; None for never."""
     if not ms:

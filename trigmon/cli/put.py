@@ -113,9 +113,9 @@ def _put_lines(qm: Connection, queue: str, lines: IO[bytes], skip: int, words: d
                 qm.commit()
                 count += len(batch)
                 bar.update(read)
-    except BaseException:
-        done = f"trigmon: interrupted; {count} messages are put on {queue} and committed"
-        output.note(f"{done}; --skip {skip + count} puts the rest" if count else done)
+    except BaseException as error:
+        rest = f"--skip {skip + count} puts the rest"
+        output.note_of_end(error, count, f"messages are put on {queue} and committed", rest)
         raise
     output.done(f"{count} messages put on {queue}", {"q_name": queue, "messages": count})
 

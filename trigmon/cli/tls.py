@@ -42,22 +42,22 @@ def make(hosts: tuple[str, ...], days: int, renew: bool) -> None:
     from trigmon.tls import accounts, certificates
 
     keep_memory_private()
-    directory = _directory(invocation().settings())
+    settings = invocation().settings_of_meant()
+    directory = _directory(settings)
     now = datetime.datetime.now(datetime.UTC)
-    own = directory / "authority.crt", directory / "authority.key"
     if renew:
-        authority = certificates.load(*own)
+        authority = _authority(directory)
         hosts = hosts or _hosts_of(directory / "server.crt")
     else:
         if not hosts:
             raise click.UsageError("--host: the name or the address by which clients call this machine")
         if (directory / "server.crt").exists():
             raise click.UsageError(f"{directory} has a certificate already: --renew makes another")
-        authority = certificates.make_authority(f"trigmon {invocation().settings().qmgr.name}", now)
+        authority = certificates.make_authority(f"trigmon {settings.qmgr.name}", now)
     made = certificates.make_certificate(authority, hosts[0], hosts, now, days)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not renew:
-        authority.save(*own)
+        authority.save(*_of_authority(directory))
     _put_in_place(made, directory)
     users = directory / "users.yaml"
     if not users.exists():
@@ -106,8 +106,9 @@ def user(
     keep_memory_private()
     if not (certificate or password or subject or groups or remove):
         raise click.UsageError("say how the user comes: --certificate, --password or --subject; or --remove")
-    settings = invocation().settings()
+    settings = invocation().settings_of_meant()
     path = _users(settings)
+    _check_made(path)
     known = accounts.read(path)
     before = known.by_user.get(name, Account(name))
     if remove:
@@ -139,8 +140,9 @@ def show() -> None:
     from trigmon.cli import output
     from trigmon.tls import accounts, certificates
 
-    settings = invocation().settings()
-    directory = _directory(settings)
+    settings = invocation().settings_of_meant()
+    directory, users = _directory(settings), _users(settings)
+    _check_made(users)
     for what, given in ((SERVER, settings.tls.certificate), (AUTHORITY, settings.tls.client_authority)):
         path = Path(given) if given else directory / f"{what}.crt"
         if given or path.exists():
@@ -153,7 +155,7 @@ def show() -> None:
             "password": "yes" if account.password else "",
             "groups": ", ".join(account.groups),
         }
-        for account in accounts.read(_users(settings)).by_user.values()
+        for account in accounts.read(users).by_user.values()
     )
     output.listing(rows, ["user", "certificates", "password", "groups"])
 
@@ -163,6 +165,24 @@ def _directory(settings: Settings) -> Path:
     if not data.exists():
         raise click.UsageError(f"{data}: there is no queue manager yet: start it once, or name its --data")
     return data / "tls"
+
+
+def _of_authority(directory: Path) -> tuple[Path, Path]:
+    return directory / "authority.crt", directory / "authority.key"
+
+
+def _authority(directory: Path) -> Pair:
+    """Returns the authority that ``make`` has made."""
+    from trigmon.tls import certificates
+
+    _check_made(*_of_authority(directory))
+    return certificates.load(*_of_authority(directory))
+
+
+def _check_made(*paths: Path) -> None:
+    """Raises UsageError for a file that ``make`` makes, and that is not there."""
+    if missing := [path for path in paths if not path.exists()]:
+        raise click.UsageError(f"{missing[0]}: there is no such file yet: trigmon tls make --host NAME makes it")
 
 
 def _put_in_place(made: Pair, directory: Path) -> None:
@@ -228,7 +248,7 @@ def _make_client(settings: Settings, name: str, where: Path, days: int) -> str:
         if path.exists():
             raise click.UsageError(f"{path} is there already: --directory names another place, or move it away")
     directory = _directory(settings)
-    authority = certificates.load(directory / "authority.crt", directory / "authority.key")
+    authority = _authority(directory)
     made = certificates.make_certificate(authority, name, (), datetime.datetime.now(datetime.UTC), days)
     hosts, port = _hosts_of(directory / "server.crt"), (settings.tls.address or ("", 1415))[1]
     where.mkdir(mode=0o700, parents=True, exist_ok=True)

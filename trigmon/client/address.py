@@ -216,14 +216,14 @@ def _by_tls(
 
 
 def _call_timeout_s() -> float:
-    """Returns what ``$TRIGMON_CALL_TIMEOUT`` says. Raises ValueError for what is no number of seconds."""
+    """Returns what ``$TRIGMON_CALL_TIMEOUT`` says. Raises VariableError for what is no number of seconds."""
     text = os.environ.get(CALL_TIMEOUT, "")
     try:
         seconds = float(text or DEFAULT_CALL_TIMEOUT_S)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < threading.TIMEOUT_MAX:
-        raise ValueError(f"{CALL_TIMEOUT}={text}: it is a number of seconds, 0 for any time")
+        raise reconnect.VariableError(f"{CALL_TIMEOUT}={text}: it is a number of seconds, 0 for any time")
     return seconds
 
 
@@ -258,7 +258,7 @@ def _configured() -> str:
 
 def _open(where: str, timeout_s: float) -> socket.socket:
     if where.startswith("unix:"):
-        return open_unix(where.removeprefix("unix:").removeprefix("//"), timeout_s)
+        return _open_socket(Path(where.removeprefix("unix:").removeprefix("//")), timeout_s)
     if where.startswith("tcp:"):
         address = tcp_address(where)
         return open_tcp(address.host, address.port, timeout_s)
@@ -266,7 +266,19 @@ def _open(where: str, timeout_s: float) -> socket.socket:
         raise QMgrNameError(
             f"{shown(where)!r} is neither a queue manager's name nor unix:/path nor tls://host:port/NAME nor tcp://..."
         )
-    return open_unix(str(paths.find_socket(where)), timeout_s)
+    return _open_socket(paths.find_socket(where), timeout_s)
+
+
+def _open_socket(path: Path, timeout_s: float) -> socket.socket:
+    """Opens a socket of this machine. An error says where ``trigmon use`` keeps the name, which is easily forgotten."""
+    try:
+        return open_unix(str(path), timeout_s)
+    except QMgrNotAvailable as error:
+        meant = paths.default_qmgr()
+        if not is_object_name(meant) or path.parent.name != paths.file_name(meant):
+            raise
+        kept = f"trigmon use has made {meant} the default, in {paths.default_qmgr_file()}"
+        raise QMgrNotAvailable(f"{error.about} ({kept})") from None
 
 
 class TcpAddress(NamedTuple):

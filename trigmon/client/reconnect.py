@@ -191,10 +191,14 @@ def tried_until(deadline: float, connect: Callable[[], T], lost: MQError | None 
             pause_s = min(pause_s * 2, longest_s)
 
 
+class VariableError(ValueError):
+    """An environment variable with an impossible value. The text names it."""
+
+
 def reconnect_s(asked: float | None, run_id: str) -> float:
     """Returns how long is tried: what was asked, else ``$TRIGMON_RECONNECT``, else a minute for a started program.
 
-    Raises ValueError for what is no number of seconds.
+    Raises VariableError for what is no number of seconds.
     """
     if asked is not None:
         return asked
@@ -206,5 +210,5 @@ def reconnect_s(asked: float | None, run_id: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < threading.TIMEOUT_MAX:
-        raise ValueError(f"{RECONNECT}={text}: it is a number of seconds, 0 for never")
+        raise VariableError(f"{RECONNECT}={text}: it is a number of seconds, 0 for never")
     return seconds

@@ -8,6 +8,7 @@ import re
 _REMEDIES = {
     2009: "whether the last call was done is unknown: look before you repeat it",
     2016: "allow gets: trigmon queue alter {name} GET=ENABLED",
+    2018: "trigmon connections list shows what there is",
     2042: "see who has it open: DISPLAY QSTATUS({name}) TYPE(HANDLE) in trigmon mqsc",
     2048: "a temporary dynamic queue takes no persistent message: give --not-persistent",
     2051: "allow puts: trigmon queue alter {name} PUT=ENABLED",
