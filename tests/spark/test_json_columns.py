@@ -68,3 +68,10 @@ def test_bodies_for_arrow_alone_are_read_and_keep_no_other_from_that():
     table, bad = parsed([b'{"real":NaN}', b'{"real":-Infinity}', b'{"real":1.5}'], SCHEMA)
     assert bad == {}
     assert str(table.column("real").to_pylist()) == "[nan, -inf, 1.5]"
+
+
+def test_where_only_fields_of_the_message_are_asked_for_a_body_is_an_object_still():
+    good, cut, two = b'{"id": 1}', b'{"id": ', b'{"id": 1} {"id": 2}'
+    _, bad = parsed([good, cut, good, two], pa.schema([]))
+    assert bad == {1: "it is no JSON", 3: "it is no JSON"}
+    assert parsed([], pa.schema([])) == (pa.table({}), {})

@@ -30,6 +30,9 @@ REFUSED = {
     "no DDL": (UnfitRowError, JSON, "id bigint name string", "Syntax error .* It is written as"),
     "a type alone": (UnfitRowError, JSON, "bigint", "bigint is a type without a column's name"),
     "a column twice": (UnfitRowError, JSON, "id bigint, id int", "column id is named 2 times"),
+    "a column twice in another case": (UnfitRowError, JSON, "id bigint, ID int", "column id is named 2 times"),
+    "a column twice within one": (UnfitRowError, JSON, "s struct<a: int, a: int>", "column a is named 2 times"),
+    "a column of nothing": (UnfitRowError, JSON, "id void", "column id has a type that format json does not read"),
     "no column for the text": (
         UnfitRowError,
         PERMISSIVE,
@@ -43,8 +46,26 @@ REFUSED = {
         "add `bad string`",
     ),
     "a number for the text": (UnfitRowError, PERMISSIVE, "id int, _corrupt_record int", "string, not int32"),
+    "a text that must be there": (
+        UnfitRowError,
+        JSON,
+        "id int, _corrupt_record string NOT NULL",
+        "_corrupt_record is NOT NULL, and is null for each message that is JSON",
+    ),
+    "a field of the message for the text": (
+        UnfitRowError,
+        PERMISSIVE | {"columnNameOfCorruptRecord": "mq_format"},
+        "id int, mq_format string",
+        "mq_format is the name of a field of the message",
+    ),
     "a field of the message that there is not": (UnfitRowError, JSON, "id int, mq_prioritty int", "is priority meant"),
     "columns of JSON": (OptionError, JSON | {"columns": "data"}, "id int", "columns is for format raw"),
+    "columns beside a schema": (
+        OptionError,
+        {"columns": "data"},
+        "data binary",
+        "columns means nothing beside a schema",
+    ),
     "a column that is named twice": (UnfitRowError, {"columns": "data,data"}, None, "column data is named 2 times"),
     "a column that there is not": (UnfitRowError, {"columns": "dta"}, None, "no column 'dta': is data meant"),
 }
@@ -173,6 +194,56 @@ def test_a_file_system_that_makes_no_directory_is_the_fault_of_no_message(here, 
         with pytest.raises(SinkError, match=r"table /proc/nope/t cannot be written"):
             drain(spark, table="/proc/nope/t", **here)
     assert untouched()
+
+
+def test_the_root_is_no_table(here, spark, untouched):
+    with pytest.raises(SinkError, match="table / cannot be written"):
+        drain(spark, table="/", **here)
+    assert untouched()
+
+
+PLANS = {
+    "an unknown format": ({"form": "parqet"}, None, r"table .*\[DATA_SOURCE_NOT_FOUND\].*parqet"),
+    "no such codec": ({"options": {"compression": "foo"}}, None, r"table .*\[CODEC_NOT_AVAILABLE"),
+    "a map in CSV": ({"form": "csv"}, lambda rows: rows.selectExpr("map('a', 'b') AS m"), r"table .*CSV.*`m`"),
+    "nothing beside partitions": (
+        {"partition_by": ["priority"]},
+        lambda rows: rows.select("priority"),
+        r"table .*\[ALL_PARTITION_COLUMNS_NOT_ALLOWED\]",
+    ),
+    "a column that there is not": (
+        {},
+        lambda rows: rows.select("priorty"),
+        r"transform: .*`priorty` cannot",
+    ),
+    "no frame": ({}, lambda rows: None, "transform returned None: it returns the frame to write"),
+}
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_what_spark_cannot_plan_is_the_fault_of_no_message(here, spark, tmp_path, untouched, case):
+    how, transform, why = PLANS[case]
+    for _ in range(2):
+        with pytest.raises(SinkError, match=why):
+            drain(spark, to=FileSink(tmp_path / "t", **how), transform=transform, **here)
+    assert untouched()
+
+
+def test_names_that_differ_in_case_are_two_where_the_session_says_so(here, spark, untouched):
+    rows = []
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        drain(spark, lambda frame, _: rows.extend(frame.collect()), options=JSON, schema="id int, ID int", **here)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert [tuple(row) for row in rows] == [(1, None)] * 3
+
+
+def test_a_field_of_the_message_is_read_in_any_case(here, spark, untouched):
+    rows = []
+    schema = "id int, MQ_PRIORITY int, mq_Format string"
+    drain(spark, lambda frame, _: rows.extend(frame.collect()), options=JSON, schema=schema, **here)
+    assert [tuple(row) for row in rows] == [(1, 0, "")] * 3
 
 
 @pytest.mark.parametrize("by", ["drain", "read", "write"])

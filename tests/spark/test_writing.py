@@ -74,6 +74,8 @@ def test_more_than_a_unit_may_hold_is_put_not_at_all_and_the_limit_is_reported(q
     [
         ("1 AS data", {}, "column data is int32, and a put takes binary or string: cast it"),
         ("'x' AS data, 'high' AS priority", {}, "column priority is string, and a put takes int"),
+        ("1 AS id, parse_json('{}') AS v", {"format": "json"}, "column v has a type that format json does not write"),
+        ("1 AS id, X'00' AS mq_data", {"format": "json"}, "a put takes no mq_data with format json"),
         ("1 AS id, 'high' AS mq_priority", {"format": "json"}, "column mq_priority is string, and a put takes int"),
     ],
 )
@@ -84,6 +86,13 @@ def test_a_column_that_no_put_takes_is_refused_before_the_first_task(qm, q_name,
     with pytest.raises(Exception, match=expected):
         write(frame, q_name, **options)
     assert (depth(qm, q_name), counted.value) == (0, 0)
+
+
+def test_a_type_that_spark_gives_to_no_python_is_one_line(qm, q_name, spark, write):
+    with pytest.raises(Exception, match=r"UnfitRowError: .*YearMonthIntervalType.* is not supported") as refused:
+        write(spark.range(1).selectExpr("id", "interval 1 year AS i"), q_name, format="json")
+    assert "Traceback (most recent call last)" not in str(refused.value)
+    assert depth(qm, q_name) == 0
 
 
 @pytest.mark.parametrize("how", ["append", "stream"])

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from trigmon.mq.descriptors import CCSID_UTF8, FORMAT_STRING, MessageDescriptor, padded_id
 from trigmon.mq.rfh2 import Properties, with_properties
-from trigmon.spark.json_columns import parsed, unknown_column
+from trigmon.spark.json_columns import fields_of, parsed, unknown_column
 from trigmon.spark.messages import Messages
 
 DATA, ORDINAL, PUT_TIME, HEADERS = "data", "ordinal", "put_time", "headers"
@@ -113,6 +113,14 @@ def _checked(names: Iterable[str]) -> list[str]:
     return names
 
 
+def check_once(fields: Iterable[pa.Field], *, folds: bool = False) -> None:
+    """Raises UnfitRowError where a name is there twice, also within a column; ``folds``: in whatever case."""
+    fields = list(fields)
+    _check_once([field.name.lower() if folds else field.name for field in fields])
+    for field in fields:
+        check_once(fields_of(field.type), folds=folds)
+
+
 def _check_once(names: Sequence[str]) -> None:
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise UnfitRowError(f"column {twice[0]} is named {names.count(twice[0])} times: name it once")
@@ -157,7 +165,7 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
     ``mq_priority`` is the column ``priority`` of format raw, and so for every other. ``malformed`` says what becomes of
     data that is no JSON object, or whose fields have other types; UnreadableError names all of these messages.
     """
-    own = {name: name.removeprefix(JSON_PREFIX) for name in schema.names if is_of_message(name)}
+    own = {name: raw_name(name) for name in schema.names if is_of_message(name)}
     body = pa.schema([field for field in schema if field.name not in own and field.name != malformed.column])
     inner = messages.parted[0] if HEADERS in own.values() else messages
     table, bad = parsed(inner.bodies, body)
@@ -186,7 +194,9 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
 
 def check_json(schema: pa.Schema, malformed: Malformed = FAILFAST) -> None:
     """Raises UnfitRowError for a json schema that no message is read by, or whose columns cannot be what they must."""
-    _check_once(schema.names)
+    check_once(schema)
+    if is_of_message(malformed.column):
+        raise UnfitRowError(f"columnNameOfCorruptRecord: {malformed.column} is the name of a field of the message")
     body = pa.schema([field for field in schema if not is_of_message(field.name)])
     name = unknown_column(body)
     if name is not None:
@@ -200,6 +210,8 @@ def check_json(schema: pa.Schema, malformed: Malformed = FAILFAST) -> None:
             f"{schema.field(malformed.column).type}"
         )
     required = [field.name for field in body if not field.nullable]
+    if malformed.column in required:
+        raise UnfitRowError(f"column {malformed.column} is NOT NULL, and is null for each message that is JSON")
     if required and malformed.mode == PERMISSIVE:
         raise UnfitRowError(f"column {required[0]} is NOT NULL, and mode PERMISSIVE makes a row of nulls of bad data")
 
@@ -214,8 +226,13 @@ def check_kept_text(schema: pa.Schema, malformed: Malformed) -> None:
 
 
 def is_of_message(name: str) -> bool:
-    """Returns whether a column of a json schema is one of the message's, and not of its data."""
-    return name.startswith(JSON_PREFIX)
+    """Returns whether a column of a json schema is one of the message's, and not of its data; Spark's names fold."""
+    return name.lower().startswith(JSON_PREFIX)
+
+
+def raw_name(name: str) -> str:
+    """Returns the name in format raw of a column ``mq_...`` of format json."""
+    return name[len(JSON_PREFIX) :].lower()
 
 
 def _named(messages: Messages, at: int, why: str) -> str:
@@ -287,10 +304,11 @@ def check_writable(names: Iterable[str]) -> None:
 def check_types(schema: pa.Schema) -> None:
     """Raises UnfitRowError for a column to write, with or without ``mq_`` before its name, of a type that no put takes.
 
-    A field that is a number takes any whole one: that it is too large is known when it is put.
+    A field that is a number takes any whole one: that it is too large is known when it is put. A null is its default.
     """
     for field in schema:
-        name = field.name.removeprefix(JSON_PREFIX)
+        name = raw_name(field.name) if is_of_message(field.name) else field.name
         written = "binary or string" if name == DATA else NAMED[name][1]
-        if not any(_FITS[each](field.type) for each in written.split(" or ")):
+        fits = [pa.types.is_null, *(_FITS[each] for each in written.split(" or "))]
+        if not any(is_so(field.type) for is_so in fits):
             raise UnfitRowError(f"column {field.name} is {field.type}, and a put takes {written}: cast it")

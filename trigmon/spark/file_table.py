@@ -28,7 +28,7 @@ from trigmon.spark.files import kept_schema
 from trigmon.spark.files.compaction import has_member
 from trigmon.spark.files.staging import attempt, changing, file_errors, staging_of
 from trigmon.spark.sinks.place import force
-from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
+from trigmon.spark.sinks.sink import BatchRefusedError, SinkError, plan_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,7 +90,8 @@ def write_batch(
             partition_by = fit.kept.partition_by
         kept_schema.check_partitions(frame.schema.fieldNames(), partition_by, table)
         where = f"file:{staged.absolute()}"  # not as_uri: Spark decodes nothing in a path
-        frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
+        with plan_errors(f"table {table}"):
+            frame.write.format(form).partitionBy(*partition_by).options(**(options or {})).save(where)
         # Fitted once more: another drain may have added a column meanwhile.
         refit = partial(_fit, frame.schema, Path(table), partition_by, form, merges=merge_schema)
         return _commit(staged, table, name, refit)

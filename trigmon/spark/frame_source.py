@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
 DDL_EXAMPLE = '"id bigint, name string"'
 
 
@@ -57,7 +58,11 @@ class Source:
 
     def checked(self) -> Source:
         """Returns it. Raises OptionError and UnfitRowError where no message could be read so, or its text be lost."""
+        if self.schema and self.named.columns:
+            raise OptionError("option columns means nothing beside a schema, which names the columns")
         arrow_rows.check_kept_text(self.arrow, self.named.malformed)
+        if self.spark.conf.get(_CASE_SENSITIVE, "false") == "false":
+            arrow_rows.check_once(self.arrow, folds=True)
         return self
 
     def _given(self, **more: Any) -> dict[str, str]:

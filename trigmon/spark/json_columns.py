@@ -39,11 +39,20 @@ def _is_known(field: pa.Field) -> bool:
 
 
 def _has_no_text(kind: pa.DataType) -> bool:
-    """Returns whether Arrow makes no value of a type, or of one within, from a text: a time, a marked struct."""
-    fields = [kind.field(at) for at in range(kind.num_fields)]
-    if any(_MARKS & (field.metadata or {}).keys() for field in fields):
-        return True
-    return pa.types.is_time(kind) or any(_has_no_text(field.type) for field in fields)
+    """Returns whether Arrow makes no value of a type, or of one within, from a text: a time, void, a marked struct."""
+    if pa.types.is_null(kind):
+        return True  # it reads nothing but nulls
+    return is_marked(kind) or pa.types.is_time(kind) or any(_has_no_text(field.type) for field in fields_of(kind))
+
+
+def fields_of(kind: pa.DataType) -> list[pa.Field]:
+    """Returns the fields within a type."""
+    return [kind.field(at) for at in range(kind.num_fields)]
+
+
+def is_marked(kind: pa.DataType) -> bool:
+    """Returns whether a struct is a type of Spark's that Arrow has no other for, as a variant."""
+    return any(_MARKS & (field.metadata or {}).keys() for field in fields_of(kind))
 
 
 def parsed(bodies: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, dict[int, str]]:
@@ -66,8 +75,12 @@ def _parsed(bodies: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     """Returns a row for each body. Raises ArrowException where one is no object of the schema."""
     if not all(body.lstrip()[:1] == b"{" for body in bodies):
         raise pa.ArrowInvalid("it is not an object")
-    if not bodies or not len(schema):
+    if not len(schema):
+        if any(not (_is_read(_value, body) or _is_read(json.loads, body)) for body in bodies):
+            raise pa.ArrowInvalid("it is no JSON")
         return _nulls(len(bodies), schema)
+    if not bodies:
+        return _nulls(0, schema)
     lines = b"\n".join(bodies)
     try:
         lines.decode()

@@ -10,14 +10,30 @@ from __future__ import annotations
 import base64
 import json
 import math
+import struct
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
+from trigmon.spark.json_columns import fields_of, is_marked
+
 Write = Callable[[Any], str]
 """Writes a value that is not null."""
+
+
+def unwritten_column(schema: pa.Schema) -> str | None:
+    """Returns the first column of a type that is not written as ``to_json`` writes it; None where there is none."""
+    return next((str(field.name) for field in schema if not _is_written(field.type)), None)
+
+
+def _is_written(kind: pa.DataType) -> bool:
+    if is_marked(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind):
+        return False
+    if pa.types.is_map(kind) and not any(is_so(kind.key_type) for is_so in _KEYS):
+        return False
+    return all(_is_written(field.type) for field in fields_of(kind))
 
 
 def writer(kind: pa.DataType) -> Write:
@@ -25,7 +41,7 @@ def writer(kind: pa.DataType) -> Write:
     if pa.types.is_struct(kind):
         return _struct([(field.name, writer(field.type)) for field in kind])
     if pa.types.is_map(kind):
-        return _map(writer(kind.item_type))
+        return _map(writer(kind.key_type), writer(kind.item_type))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _list(writer(kind.value_type))
     for is_so, write in _PLAIN:
@@ -49,10 +65,14 @@ def _struct(fields: list[tuple[str, Write]]) -> Write:
     return written
 
 
-def _map(write: Write) -> Write:
+def _map(write_key: Write, write: Write) -> Write:
+    def key(value: Any) -> str:
+        text = write_key(value)
+        return text if text.startswith('"') else f'"{text}"'
+
     def written(value: Any) -> str:
         pairs = value.items() if isinstance(value, dict) else value
-        return "{" + ",".join(f"{_text(str(key))}:{_or_null(write, item)}" for key, item in pairs) + "}"
+        return "{" + ",".join(f"{key(name)}:{_or_null(write, item)}" for name, item in pairs) + "}"
 
     return written
 
@@ -75,16 +95,27 @@ def _float(value: float) -> str:
     return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
 
 
+def _single(value: float) -> str:
+    """Writes a float of 4 bytes by the fewest digits that tell it from its neighbours, as 0.1."""
+    if not math.isfinite(value):
+        return _float(value)
+    texts = (f"{value:.{digits}g}" for digits in range(6, 10))
+    return _float(float(next(text for text in texts if struct.pack("f", float(text)) == struct.pack("f", value))))
+
+
 def _timestamp(value: datetime) -> str:
     text = (value.astimezone(UTC) if value.tzinfo else value).replace(tzinfo=None)
     digits = text.isoformat(timespec="microseconds" if text.microsecond % 1000 else "milliseconds")
     return f'"{digits}Z"' if value.tzinfo else f'"{digits}"'
 
 
+_KEYS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
+"""Types of a map's keys: of others the texts would differ from Spark's."""
 _PLAIN: list[tuple[Callable[[pa.DataType], bool], Write]] = [
     (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), _text),
     (pa.types.is_boolean, lambda value: "true" if value else "false"),
     (pa.types.is_integer, str),
+    (pa.types.is_float32, _single),
     (pa.types.is_floating, _float),
     (pa.types.is_decimal, lambda value: f"{value:f}"),
     (lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind), lambda value: _base64(value)),

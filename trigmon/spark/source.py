@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from trigmon.mq.errors import MQError
-from trigmon.spark import arrow_rows, options
+from trigmon.spark import arrow_rows, json_rows, options
 from trigmon.spark.plan_errors import one_line
 from trigmon.spark.reader import QueueReader, QueueStreamReader, RefusedStreamReader
 from trigmon.spark.writer import QueueStreamWriter, QueueWriter
@@ -93,29 +93,51 @@ class DefaultSource(DataSource):
         given = self._given(schema)
         if overwrite:
             raise options.OptionError('a queue is never overwritten: say .mode("append")')
-        fields, names = schema.fields, schema.fieldNames()
         if given.is_json:
-            fields = [field for field in fields if arrow_rows.is_of_message(field.name)]
-            names = [arrow_rows.DATA, *(field.name.removeprefix(arrow_rows.JSON_PREFIX) for field in fields)]
-        arrow_rows.check_writable(names)
-        arrow_rows.check_types(to_arrow_schema(StructType(fields), timezone="UTC"))
+            _check_json_to_write(schema)
+        else:
+            arrow_rows.check_writable(schema.fieldNames())
+            arrow_rows.check_types(_arrow(schema))
         _find(given, "output")
         return given
 
     @staticmethod
     def arrow(given: options.Options, schema: StructType) -> pa.Schema:
         """Returns the schema that Spark expects. Raises UnfitRowError for a column that messages do not have."""
-        arrow = to_arrow_schema(schema, timezone="UTC")
+        arrow = _arrow(schema)
         if given.is_json:
             arrow_rows.check_json(arrow, given.malformed)
         for field in arrow:
             if given.is_json and not arrow_rows.is_of_message(field.name):
                 continue
-            name = field.name.removeprefix(arrow_rows.JSON_PREFIX) if given.is_json else field.name
+            name = arrow_rows.raw_name(field.name) if given.is_json else field.name
             arrow_rows.ddl([name])
             if field.type != arrow_rows.NAMED[name][0]:
                 raise arrow_rows.UnfitRowError(f"column {field.name} is {arrow_rows.NAMED[name][1]}, not {field.type}")
         return arrow
+
+
+def _arrow(schema: StructType) -> pa.Schema:
+    """Returns the columns in Arrow's types. Raises UnfitRowError for a type that Spark gives to no Python."""
+    try:
+        return to_arrow_schema(schema, timezone="UTC")
+    except PySparkException as error:
+        raise arrow_rows.UnfitRowError(str(error).splitlines()[0]) from None
+
+
+def _check_json_to_write(schema: StructType) -> None:
+    """Raises UnfitRowError unless the columns ``mq_...`` are of a message, and the others are written as JSON."""
+    own = [field for field in schema if arrow_rows.is_of_message(field.name)]
+    names = [arrow_rows.raw_name(field.name) for field in own]
+    if arrow_rows.DATA in names:
+        raise arrow_rows.UnfitRowError("a put takes no mq_data with format json: the other columns are the data")
+    arrow_rows.check_writable([arrow_rows.DATA, *names])
+    arrow_rows.check_types(_arrow(StructType(own)))
+    body = StructType([field for field in schema if not arrow_rows.is_of_message(field.name)])
+    if name := json_rows.unwritten_column(_arrow(body)):
+        raise arrow_rows.UnfitRowError(
+            f"column {name} has a type that format json does not write: cast it to string, or write to_json as data"
+        )
 
 
 def _find(given: options.Options, how: str) -> None:

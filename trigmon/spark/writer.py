@@ -213,10 +213,10 @@ def noted(connection: Connection, q_name: str, query: str) -> bytes:
 
 def as_json(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Returns a column ``data`` with each row as a JSON object, and the columns ``mq_...`` under their own names."""
-    own = [name for name in batch.schema.names if name.startswith(arrow_rows.JSON_PREFIX)]
+    own = [name for name in batch.schema.names if arrow_rows.is_of_message(name)]
     fields = batch.select([name for name in batch.schema.names if name not in own])
     bodies = json_rows.objects(fields)
-    described = {name.removeprefix(arrow_rows.JSON_PREFIX): batch.column(name) for name in own}
+    described = {arrow_rows.raw_name(name): batch.column(name) for name in own}
     return pa.RecordBatch.from_pydict({arrow_rows.DATA: pa.array(bodies, pa.string()), **described})
 
 

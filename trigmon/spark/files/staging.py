@@ -44,7 +44,7 @@ def check_directories(table: str | Path) -> None:
     with file_errors(table):
         try:
             needed = Path(table).absolute(), staging_of(table)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             raise SinkError(f"table {table} cannot be written: {error}") from None
         for path in needed:
             there = next(above for above in (path, *path.parents) if above.exists())

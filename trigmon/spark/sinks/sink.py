@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trigmon.rules.model.reservation import Ordinals
@@ -11,12 +13,43 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_OF_PLANS = ("DATA_SOURCE_NOT_FOUND", "CODEC_NOT_AVAILABLE")
+_NO_FORMAT = re.compile(r"[^\n]*\n: org\.apache\.spark\.SparkClassNotFoundException: ([^\n]*)")
+"""The class of Java's exception, which no text of a message can stand for."""
+
+
 class SinkError(Exception):
     """The sink cannot take the batch, whatever its messages are. The text names the sink and the remedy."""
 
 
 class BatchRefusedError(RuntimeError):
     """A batch that the sink never takes, since it was asked to refuse it. The text names it."""
+
+
+@contextmanager
+def plan_errors(what: str) -> Iterator[None]:
+    """Makes an error of Spark's planning one of the sink: a frame is planned by its columns, not by its messages."""
+    try:
+        yield
+    except Exception as error:
+        why = _of_plan(error)
+        if not why:
+            raise
+        raise SinkError(f"{what}: {why.strip().splitlines()[0]}") from error
+
+
+def _of_plan(error: Exception) -> str:
+    """Returns what an error of planning says, empty for any other.
+
+    An unknown format, and a codec that there is not, are no AnalysisException of Spark's.
+    """
+    from pyspark.errors import AnalysisException, PySparkException
+
+    condition = (isinstance(error, PySparkException) and error.getCondition()) or ""
+    if isinstance(error, AnalysisException) or condition.startswith(_OF_PLANS):
+        return str(error)
+    found = _NO_FORMAT.match(str(error))
+    return found[1] if found else ""
 
 
 class BatchName(NamedTuple):
