@@ -67,6 +67,10 @@ REFUSED = {
         "columns means nothing beside a schema",
     ),
     "a column that is named twice": (UnfitRowError, {"columns": "data,data"}, None, "column data is named 2 times"),
+    "a column of a raw schema twice": (UnfitRowError, {}, "data binary, data binary", "column data is named 2 times"),
+    "another queue": (OptionError, {"queue": "OTHER"}, None, "option queue: of a drain that is the argument queue"),
+    "a reservation": (OptionError, {"Reservation": "9"}, None, "option Reservation: of a drain that is its own"),
+    "rows of a batch": (OptionError, {"maxRows": "9"}, None, "that is the argument max_rows"),
     "a column that there is not": (UnfitRowError, {"columns": "dta"}, None, "no column 'dta': is data meant"),
 }
 
@@ -138,6 +142,7 @@ PLACES = {
     "below a file": ("file/t", r"file is no directory"),
     "far below a file": ("file/a/b/t", r"file is no directory"),
     "a name that is too long": ("x" * 300, "File name too long"),
+    "a link to nothing": ("gone", "gone is no directory"),
     "a loop of links": ("loop/t", "[Ll]oop"),
 }
 
@@ -146,11 +151,12 @@ PLACES = {
 def test_a_place_that_can_be_no_table_is_refused_by_its_name(here, spark, tmp_path, untouched, place):
     (tmp_path / "file").write_text("x")
     (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "gone").symlink_to("nowhere")
     path, why = PLACES[place]
     with pytest.raises(SinkError, match=rf"table {tmp_path}/.*{why}"):
         drain(spark, table=tmp_path / path, **here)
     assert untouched()
-    assert sorted(found.name for found in tmp_path.iterdir()) == ["file", "loop"]
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["file", "gone", "loop"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -226,6 +232,36 @@ def test_what_spark_cannot_plan_is_the_fault_of_no_message(here, spark, tmp_path
     for _ in range(2):
         with pytest.raises(SinkError, match=why):
             drain(spark, to=FileSink(tmp_path / "t", **how), transform=transform, **here)
+    assert untouched()
+
+
+COLUMNS = [
+    "interval '1' day AS i",
+    "time'10:00:00' AS i",
+    "named_struct('a', 1, 'A', 2) AS i",
+    "interval '1' year AS i",
+]
+
+
+@pytest.mark.parametrize("sink", [DeltaSink, ObjectSink])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_column_that_a_sink_does_not_have_is_the_fault_of_no_message(here, spark, tmp_path, untouched, sink, column):
+    def transform(rows):
+        return rows.selectExpr("cast(data AS string) AS data", column)
+
+    for _ in range(2):
+        try:
+            drain(spark, to=sink(str(tmp_path / "t")), transform=transform, **here)
+        except SinkError as refused:
+            assert "\n" not in str(refused)
+        else:
+            return  # the sink has such columns
+    assert untouched()
+
+
+def test_a_path_with_a_nul_is_no_table(here, spark, untouched):
+    with pytest.raises(SinkError, match="cannot be written: embedded null"):
+        drain(spark, table="/tmp/a\0b", **here)
     assert untouched()
 
 

@@ -180,7 +180,7 @@ def test_columns_that_make_no_message_are_refused(names, expected):
         ("data", pa.struct([("id", pa.int32())]), "column data is struct<id: int32>, and a put takes binary or string"),
         ("priority", pa.string(), "column priority is string, and a put takes int"),
         ("expiry", pa.float64(), "column expiry is double, and a put takes int"),
-        ("correl_id", pa.string(), "column correl_id is string, and a put takes binary"),
+        ("correl_id", pa.int64(), "column correl_id is int64, and a put takes binary or string"),
         ("reply_to_q", pa.binary(), "column reply_to_q is binary, and a put takes string"),
         ("headers", pa.map_(pa.string(), pa.int32()), "column headers is .*, and a put takes map<string,string>"),
     ],
@@ -188,6 +188,10 @@ def test_columns_that_make_no_message_are_refused(names, expected):
 def test_a_column_of_a_type_that_no_put_takes_is_refused(name, kind, expected):
     with pytest.raises(UnfitRowError, match=expected):
         arrow_rows.check_types(pa.schema([(name, kind)]))
+
+
+def test_an_id_is_written_as_text_too():
+    arrow_rows.check_types(pa.schema([("data", pa.string()), ("msg_id", pa.string()), ("mq_correl_id", pa.string())]))
 
 
 def test_a_put_takes_nulls_for_the_defaults():

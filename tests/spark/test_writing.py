@@ -88,6 +88,19 @@ def test_a_column_that_no_put_takes_is_refused_before_the_first_task(qm, q_name,
     assert (depth(qm, q_name), counted.value) == (0, 0)
 
 
+def test_varchar_is_text_where_the_session_keeps_such_types(qm, q_name, spark, write):
+    spark.conf.set("spark.sql.preserveCharVarcharTypeInfo", "true")
+    try:
+        frame = spark.sql("SELECT cast('x' AS varchar(5)) AS data, cast('Q' AS char(1)) AS reply_to_q")
+        frame = frame.selectExpr("*", "NULL AS priority")
+        assert "varchar(5)" in frame.schema.simpleString()
+        write(frame, q_name)
+    finally:
+        spark.conf.unset("spark.sql.preserveCharVarcharTypeInfo")
+    (message,) = messages(qm, q_name)
+    assert (message.data, message.reply_to_q) == (b"x", "Q")
+
+
 def test_a_type_that_spark_gives_to_no_python_is_one_line(qm, q_name, spark, write):
     with pytest.raises(Exception, match=r"UnfitRowError: .*YearMonthIntervalType.* is not supported") as refused:
         write(spark.range(1).selectExpr("id", "interval 1 year AS i"), q_name, format="json")

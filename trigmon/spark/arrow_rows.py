@@ -194,7 +194,6 @@ def from_json(messages: Messages, schema: pa.Schema, malformed: Malformed = FAIL
 
 def check_json(schema: pa.Schema, malformed: Malformed = FAILFAST) -> None:
     """Raises UnfitRowError for a json schema that no message is read by, or whose columns cannot be what they must."""
-    check_once(schema)
     if is_of_message(malformed.column):
         raise UnfitRowError(f"columnNameOfCorruptRecord: {malformed.column} is the name of a field of the message")
     body = pa.schema([field for field in schema if not is_of_message(field.name)])
@@ -308,7 +307,7 @@ def check_types(schema: pa.Schema) -> None:
     """
     for field in schema:
         name = raw_name(field.name) if is_of_message(field.name) else field.name
-        written = "binary or string" if name == DATA else NAMED[name][1]
+        written = "binary or string" if name in (DATA, *_IDS) else NAMED[name][1]
         fits = [pa.types.is_null, *(_FITS[each] for each in written.split(" or "))]
         if not any(is_so(field.type) for is_so in fits):
             raise UnfitRowError(f"column {field.name} is {field.type}, and a put takes {written}: cast it")

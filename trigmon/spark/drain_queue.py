@@ -87,7 +87,8 @@ def drain(
                     if by_tasks is None or not by_tasks.write(batch):
                         frame = _transformed(batch.frame, transform)
                         if to is not None:
-                            to.write(frame, batch.name)
+                            with plan_errors("sink"):
+                                to.write(frame, batch.name)
                         elif each is not None:
                             each(frame, batch)
                 if batch.settled and progress:

@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+_ARGUMENTS = {
+    "queue": "the argument queue",
+    "path": "the argument queue",
+    "qmgr": "the argument qmgr",
+    "address": "the argument qmgr, which may be an address",
+    "consumer": "the argument consumer",
+    "maxrows": "the argument max_rows",
+    "maxoffsetspertrigger": "the argument max_rows",
+    "maxbytes": "the argument max_bytes",
+    "groups": "the argument groups",
+    "reservation": "its own, batch by batch",
+    "ordinals": "its own, batch by batch",
+    "firstrows": "its own",
+    "secret": "its own",
+}
+"""Options of the data source that ``drain`` gives itself, and what says the same to it."""
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 DDL_EXAMPLE = '"id bigint, name string"'
 
@@ -58,10 +74,13 @@ class Source:
 
     def checked(self) -> Source:
         """Returns it. Raises OptionError and UnfitRowError where no message could be read so, or its text be lost."""
+        for name in self.options:
+            if instead := _ARGUMENTS.get(name.lower()):
+                raise OptionError(f"option {name}: of a drain that is {instead}")
         if self.schema and self.named.columns:
             raise OptionError("option columns means nothing beside a schema, which names the columns")
         arrow_rows.check_kept_text(self.arrow, self.named.malformed)
-        if self.spark.conf.get(_CASE_SENSITIVE, "false") == "false":
+        if self.named.is_json and self.spark.conf.get(_CASE_SENSITIVE, "false") == "false":
             arrow_rows.check_once(self.arrow, folds=True)
         return self
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import CharType, StringType, StructField, StructType, VarcharType
 
 from trigmon.mq.errors import MQError
 from trigmon.spark import arrow_rows, json_rows, options
@@ -19,6 +19,8 @@ from trigmon.spark.plan_errors import one_line
 from trigmon.spark.reader import QueueReader, QueueStreamReader, RefusedStreamReader
 from trigmon.spark.writer import QueueStreamWriter, QueueWriter
 
+_TEXTS = (CharType, VarcharType)
+"""What Spark sends as text where ``spark.sql.preserveCharVarcharTypeInfo`` is set."""
 _KEPT = "trigmon"
 """The key of a column's metadata with a table's options."""
 
@@ -105,6 +107,7 @@ class DefaultSource(DataSource):
     def arrow(given: options.Options, schema: StructType) -> pa.Schema:
         """Returns the schema that Spark expects. Raises UnfitRowError for a column that messages do not have."""
         arrow = _arrow(schema)
+        arrow_rows.check_once(arrow)
         if given.is_json:
             arrow_rows.check_json(arrow, given.malformed)
         for field in arrow:
@@ -119,8 +122,12 @@ class DefaultSource(DataSource):
 
 def _arrow(schema: StructType) -> pa.Schema:
     """Returns the columns in Arrow's types. Raises UnfitRowError for a type that Spark gives to no Python."""
+    texts = [
+        StructField(field.name, StringType(), field.nullable) if isinstance(field.dataType, _TEXTS) else field
+        for field in schema
+    ]
     try:
-        return to_arrow_schema(schema, timezone="UTC")
+        return to_arrow_schema(StructType(texts), timezone="UTC")
     except PySparkException as error:
         raise arrow_rows.UnfitRowError(str(error).splitlines()[0]) from None
 

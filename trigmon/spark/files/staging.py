@@ -47,11 +47,13 @@ def check_directories(table: str | Path) -> None:
         except (RuntimeError, ValueError) as error:
             raise SinkError(f"table {table} cannot be written: {error}") from None
         for path in needed:
-            there = next(above for above in (path, *path.parents) if above.exists())
+            there = next(above for above in (path, *path.parents) if above.exists() or above.is_symlink())
             if not there.is_dir():
                 raise SinkError(f"table {table} cannot be written: {there} is no directory; name another path")
             if not os.access(there, os.W_OK | os.X_OK):
                 raise SinkError(f"table {table} cannot be written: this user may not write in {there}")
+        if (above := needed[0].parent).exists() and not os.access(above, os.R_OK):
+            raise SinkError(f"table {table} cannot be forced to the disk: this user may not read {above}")
 
 
 @contextmanager

@@ -182,7 +182,8 @@ class DeltaSink:
         from deltalake import Schema
 
         self._check_partitioning(found)
-        wanted = {field.name: field for field in Schema.from_arrow(schema).fields}
+        with self._errors("reading columns for"):
+            wanted = {field.name: field for field in Schema.from_arrow(schema).fields}
         there = {field.name: field for field in found.schema().fields}
         for name in wanted.keys() & there.keys():
             if (given := _type(wanted[name])) != (kept := _type(there[name])):
@@ -266,12 +267,12 @@ class DeltaSink:
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:
-        """Raises an error of deltalake or of the system in the block as SinkError."""
-        from deltalake.exceptions import DeltaError
-
+        """Raises an error of deltalake, or of the system, in the block as SinkError."""
         try:
             yield
-        except (DeltaError, OSError) as error:
+        except SinkError:
+            raise
+        except Exception as error:  # of a type that Delta has not deltalake says Exception, and no more
             raise SinkError(f"{doing} {self._table}: {_line(error)}") from error
 
 
