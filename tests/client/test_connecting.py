@@ -192,7 +192,8 @@ def test_commands_that_read_settings_are_about_the_chosen_one_too(nowhere, monke
     with listen(nowhere, "ONE"), listen(nowhere, "TWO"):
         assert "CHOSEN" in run_cli("tls", "show", env=env).stderr
         use("--none")
-        assert "several queue managers are running" in run_cli("tls", "show", env=env).stderr
+        data = env | {"TRIGMON_QMGR_DATA": str(nowhere / "data")}
+        assert f"{nowhere}/data: there is no queue manager yet" in run_cli("tls", "show", env=data).stderr
         assert "ONE: there is no queue manager yet" in run_cli("tls", "show", "--qmgr", "ONE", env=env).stderr
 
 

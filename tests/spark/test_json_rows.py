@@ -71,7 +71,7 @@ def test_a_float_of_four_bytes_has_the_fewest_digits_by_which_it_is_read_back(va
     assert back == value or (back != back and value != value)
 
 
-@pytest.mark.parametrize("kind", [pa.duration("us"), pa.map_(pa.date32(), pa.int32()), pa.list_(pa.duration("us"))])
+@pytest.mark.parametrize("kind", [pa.duration("us"), pa.map_(pa.binary(), pa.int32()), pa.list_(pa.duration("us"))])
 def test_a_column_that_is_not_written_as_spark_writes_it_is_named(kind):
     schema = pa.schema([("id", pa.int64()), ("of", pa.struct([("it", kind)])), ("more", pa.string())])
     assert unwritten_column(schema) == "of"

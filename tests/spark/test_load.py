@@ -194,7 +194,10 @@ class TestFiles:
         ("words", "expected"),
         [
             (["--schema", "id biginteger"], r"(?i)--schema: .*biginteger.* It is written as"),
-            (["--schema", "id int, mq_color int"], "--schema: messages have no column 'color'"),
+            (
+                ["--schema", "id int, mq_color int"],
+                "--schema: column mq_color is to .* no column 'color'",
+            ),
             (["--schema", "id int, of map<string,int>"], "--schema: column of .*: leave it out of the schema, or read"),
             (["--schema", "id int, mq_priority string"], "--schema: column mq_priority is int, not string"),
             (["--schema", "id int not null", "--mode", "permissive"], "--schema: column id is NOT NULL, and mode"),

@@ -48,6 +48,7 @@ def test_the_options_that_drain_alone_gives_are_offered_to_nobody():
     with pytest.raises(options.OptionError, match="there is no option secrets; there are"):
         options.read(QUEUE | {"secrets": "1"})
     assert options.read(QUEUE | {"path": "Q"}).queue == "Q"
+    assert options.read(QUEUE | {"path": "file:/tmp/location"}).queue == "Q", "the LOCATION of a table"
 
 
 def test_every_option_is_known_in_any_case_and_so_is_what_spark_passes():

@@ -30,7 +30,6 @@ REFUSED = {
     "no DDL": (UnfitRowError, JSON, "id bigint name string", "Syntax error .* It is written as"),
     "a type alone": (UnfitRowError, JSON, "bigint", "bigint is a type without a column's name"),
     "a column twice": (UnfitRowError, JSON, "id bigint, id int", "column id is named 2 times"),
-    "a column twice in another case": (UnfitRowError, JSON, "id bigint, ID int", "column id is named 2 times"),
     "a column twice within one": (UnfitRowError, JSON, "s struct<a: int, a: int>", "column a is named 2 times"),
     "a column of nothing": (UnfitRowError, JSON, "id void", "column id has a type that format json does not read"),
     "no column for the text": (
@@ -217,12 +216,6 @@ PLANS = {
         lambda rows: rows.select("priority"),
         r"table .*\[ALL_PARTITION_COLUMNS_NOT_ALLOWED\]",
     ),
-    "a column that there is not": (
-        {},
-        lambda rows: rows.select("priorty"),
-        r"transform: .*`priorty` cannot",
-    ),
-    "no frame": ({}, lambda rows: None, "transform returned None: it returns the frame to write"),
 }
 
 
@@ -265,14 +258,35 @@ def test_a_path_with_a_nul_is_no_table(here, spark, untouched):
     assert untouched()
 
 
-def test_names_that_differ_in_case_are_two_where_the_session_says_so(here, spark, untouched):
+@pytest.mark.parametrize("sink", [FileSink, DeltaSink, ObjectSink])
+def test_names_that_differ_in_case_are_the_fault_of_no_message(here, spark, tmp_path, untouched, sink):
+    with pytest.raises(SinkError, match=r"(?i)\bid\b"):
+        drain(spark, to=sink(str(tmp_path / "t")), options=JSON, schema="id int, ID int", **here)
+    assert untouched()
     rows = []
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
-        drain(spark, lambda frame, _: rows.extend(frame.collect()), options=JSON, schema="id int, ID int", **here)
-    finally:
-        spark.conf.unset("spark.sql.caseSensitive")
+    drain(spark, lambda frame, _: rows.extend(frame.collect()), options=JSON, schema="id int, ID int", **here)
     assert [tuple(row) for row in rows] == [(1, None)] * 3
+
+
+def test_a_message_by_which_the_job_s_own_code_cannot_be_planned_goes_aside(qm, q_name, here, spark, tmp_path, aside):
+    """Whatever Spark calls the error: what a frame is made of may follow from what a message says."""
+    qm.put_many(q_name, [b"priority", b"no_such_column", b"expiry"])
+
+    def transform(rows):
+        for row in rows.select("data").collect():
+            rows.select(bytes(row.data).decode())
+        return rows.select("data")
+
+    done = drain(spark, table=tmp_path / "t", transform=transform, **here)
+    assert (done.rows, len(done.rejected), depth(qm, aside), depth(qm, q_name)) == (2, 1, 1, 0)
+
+
+def test_an_error_that_quotes_java_s_words_is_not_taken_for_the_sink_s(here, spark, untouched):
+    def each(frame, batch):
+        raise ValueError("x\n: org.apache.spark.SparkClassNotFoundException: y")
+
+    with pytest.raises(ValueError, match="SparkClassNotFound"):
+        drain(spark, each, **here)
 
 
 def test_a_field_of_the_message_is_read_in_any_case(here, spark, untouched):

@@ -196,6 +196,7 @@ def test_an_id_is_written_as_text_too():
 
 def test_a_put_takes_nulls_for_the_defaults():
     arrow_rows.check_types(pa.schema([("data", pa.binary()), ("priority", pa.null()), ("headers", pa.null())]))
+    arrow_rows.check_types(pa.schema([("data", pa.null()), ("headers", pa.map_(pa.string(), pa.null()))]))
 
 
 def test_a_put_takes_whole_numbers_of_any_size_and_text_or_bytes_as_data():

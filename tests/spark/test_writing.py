@@ -101,6 +101,12 @@ def test_varchar_is_text_where_the_session_keeps_such_types(qm, q_name, spark, w
     assert (message.data, message.reply_to_q) == (b"x", "Q")
 
 
+def test_what_is_empty_is_written_as_json(qm, q_name, spark, write):
+    write(spark.range(1).selectExpr("array() AS a", "NULL AS n", "map('k', NULL) AS mq_headers"), q_name, format="json")
+    (message,) = messages(qm, q_name)
+    assert message.data.endswith(b'{"a":[]}')
+
+
 def test_a_type_that_spark_gives_to_no_python_is_one_line(qm, q_name, spark, write):
     with pytest.raises(Exception, match=r"UnfitRowError: .*YearMonthIntervalType.* is not supported") as refused:
         write(spark.range(1).selectExpr("id", "interval 1 year AS i"), q_name, format="json")

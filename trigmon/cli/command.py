@@ -77,12 +77,21 @@ class Invocation:
     def settings_of_meant(self, **overrides: Any) -> Any:
         """Returns the settings of the queue manager that a client of this command line connects to, also by ``use``.
 
-        Raises SettingsError, and QMgrNameError where several run and nobody says which.
+        Where somebody names a data directory, or several run and nobody says which, those that the files give. Raises
+        SettingsError.
         """
+        from trigmon import paths
         from trigmon.client.address import default_address
+        from trigmon.mq.errors import QMgrNameError
 
         self.announce_config()
-        meant = self.qmgr or default_address()
+        plain = self.settings(**overrides)
+        if self.qmgr or not plain.origin("qmgr.data").startswith(str(paths.shipped("config"))):
+            return plain
+        try:
+            meant = default_address()
+        except QMgrNameError:
+            return plain
         return self.settings(qmgr__name=None if ":" in meant else meant, **overrides)
 
 

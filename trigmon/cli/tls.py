@@ -108,7 +108,6 @@ def user(
         raise click.UsageError("say how the user comes: --certificate, --password or --subject; or --remove")
     settings = invocation().settings_of_meant()
     path = _users(settings)
-    _check_made(path)
     known = accounts.read(path)
     before = known.by_user.get(name, Account(name))
     if remove:
@@ -142,7 +141,6 @@ def show() -> None:
 
     settings = invocation().settings_of_meant()
     directory, users = _directory(settings), _users(settings)
-    _check_made(users)
     for what, given in ((SERVER, settings.tls.certificate), (AUTHORITY, settings.tls.client_authority)):
         path = Path(given) if given else directory / f"{what}.crt"
         if given or path.exists():
@@ -211,7 +209,10 @@ def _give_to_daemon(directory: Path) -> None:
 
 def _users(settings: Settings) -> Path:
     directory = _directory(settings)
-    return Path(settings.tls.users) if settings.tls.users else directory / "users.yaml"
+    if settings.tls.users:
+        return Path(settings.tls.users)
+    _check_made(directory / "users.yaml")
+    return directory / "users.yaml"
 
 
 def _check(path: Path, known: Accounts, now: Account) -> None:

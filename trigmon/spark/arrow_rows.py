@@ -113,12 +113,12 @@ def _checked(names: Iterable[str]) -> list[str]:
     return names
 
 
-def check_once(fields: Iterable[pa.Field], *, folds: bool = False) -> None:
-    """Raises UnfitRowError where a name is there twice, also within a column; ``folds``: in whatever case."""
+def check_once(fields: Iterable[pa.Field]) -> None:
+    """Raises UnfitRowError where a name is there twice, also within a column."""
     fields = list(fields)
-    _check_once([field.name.lower() if folds else field.name for field in fields])
+    _check_once([field.name for field in fields])
     for field in fields:
-        check_once(fields_of(field.type), folds=folds)
+        check_once(fields_of(field.type))
 
 
 def _check_once(names: Sequence[str]) -> None:
@@ -251,7 +251,9 @@ _FITS: dict[str, Callable[[pa.DataType], bool]] = {
     "binary": lambda kind: kind in (pa.binary(), pa.large_binary()),
     "string": lambda kind: kind in (pa.string(), pa.large_string()),
     "int": pa.types.is_integer,
-    "map<string,string>": lambda kind: pa.types.is_map(kind) and kind.key_type == kind.item_type == pa.string(),
+    "map<string,string>": lambda kind: (
+        pa.types.is_map(kind) and kind.key_type == pa.string() and kind.item_type in (pa.string(), pa.null())
+    ),
 }
 _TEXT = MessageDescriptor(format=FORMAT_STRING, coded_char_set_id=CCSID_UTF8)
 _IDS = ("msg_id", "correl_id", "group_id")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trigmon.spark.file_sink import FileSink, TaskWriter
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
-from trigmon.spark.sinks.sink import Sink, SinkError, plan_errors
+from trigmon.spark.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,26 +85,14 @@ def drain(
             for batch in waiting:
                 with batch:
                     if by_tasks is None or not by_tasks.write(batch):
-                        frame = _transformed(batch.frame, transform)
+                        frame = transform(batch.frame) if transform else batch.frame
                         if to is not None:
-                            with plan_errors("sink"):
-                                to.write(frame, batch.name)
+                            to.write(frame, batch.name)
                         elif each is not None:
                             each(frame, batch)
                 if batch.settled and progress:
                     progress(batch)
     return Drained(waiting.settled, waiting.rows, waiting.rejected, time.monotonic() - began)
-
-
-def _transformed(frame: DataFrame, transform: Callable[[DataFrame], DataFrame] | None) -> DataFrame:
-    """Returns the frame to write. Raises SinkError where no frame of these columns can be transformed."""
-    if transform is None:
-        return frame
-    with plan_errors("transform"):
-        frame = transform(frame)
-    if not hasattr(frame, "write"):
-        raise SinkError(f"transform returned {frame!r}: it returns the frame to write")
-    return frame
 
 
 def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bool, refuse: Any) -> None:

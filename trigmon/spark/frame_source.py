@@ -19,7 +19,7 @@ _ARGUMENTS = {
     "queue": "the argument queue",
     "path": "the argument queue",
     "qmgr": "the argument qmgr",
-    "address": "the argument qmgr, which may be an address",
+    "address": "the argument qmgr, which may be an address; the option taskAddress is that of tasks",
     "consumer": "the argument consumer",
     "maxrows": "the argument max_rows",
     "maxoffsetspertrigger": "the argument max_rows",
@@ -31,7 +31,6 @@ _ARGUMENTS = {
     "secret": "its own",
 }
 """Options of the data source that ``drain`` gives itself, and what says the same to it."""
-_CASE_SENSITIVE = "spark.sql.caseSensitive"
 DDL_EXAMPLE = '"id bigint, name string"'
 
 
@@ -80,8 +79,6 @@ class Source:
         if self.schema and self.named.columns:
             raise OptionError("option columns means nothing beside a schema, which names the columns")
         arrow_rows.check_kept_text(self.arrow, self.named.malformed)
-        if self.named.is_json and self.spark.conf.get(_CASE_SENSITIVE, "false") == "false":
-            arrow_rows.check_once(self.arrow, folds=True)
         return self
 
     def _given(self, **more: Any) -> dict[str, str]:

@@ -31,7 +31,7 @@ def unwritten_column(schema: pa.Schema) -> str | None:
 def _is_written(kind: pa.DataType) -> bool:
     if is_marked(kind) or pa.types.is_duration(kind) or pa.types.is_interval(kind):
         return False
-    if pa.types.is_map(kind) and not any(is_so(kind.key_type) for is_so in _KEYS):
+    if pa.types.is_map(kind) and (pa.types.is_nested(kind.key_type) or pa.types.is_binary(kind.key_type)):
         return False
     return all(_is_written(field.type) for field in fields_of(kind))
 
@@ -109,8 +109,6 @@ def _timestamp(value: datetime) -> str:
     return f'"{digits}Z"' if value.tzinfo else f'"{digits}"'
 
 
-_KEYS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
-"""Types of a map's keys: of others the texts would differ from Spark's."""
 _PLAIN: list[tuple[Callable[[pa.DataType], bool], Write]] = [
     (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), _text),
     (pa.types.is_boolean, lambda value: "true" if value else "false"),

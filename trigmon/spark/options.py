@@ -148,7 +148,7 @@ def _known(given: Mapping[str, str]) -> dict[str, str]:
 
 def _queue(options: Mapping[str, str]) -> str:
     queue, path = options.get("queue", ""), options.get("path", "")
-    if queue and path and queue != path:
+    if queue and is_object_name(path) and queue != path:  # the LOCATION of a table is no queue's name
         raise OptionError(f"two queues are named, {queue} by the option queue and {path} by the argument: name one")
     if not is_object_name(queue or path):
         raise OptionError(f"option queue: {queue or path!r} is no queue's name")

@@ -95,11 +95,7 @@ class DefaultSource(DataSource):
         given = self._given(schema)
         if overwrite:
             raise options.OptionError('a queue is never overwritten: say .mode("append")')
-        if given.is_json:
-            _check_json_to_write(schema)
-        else:
-            arrow_rows.check_writable(schema.fieldNames())
-            arrow_rows.check_types(_arrow(schema))
+        _check_to_write(schema, is_json=given.is_json)
         _find(given, "output")
         return given
 
@@ -114,10 +110,20 @@ class DefaultSource(DataSource):
             if given.is_json and not arrow_rows.is_of_message(field.name):
                 continue
             name = arrow_rows.raw_name(field.name) if given.is_json else field.name
-            arrow_rows.ddl([name])
+            _check_name(field.name, name)
             if field.type != arrow_rows.NAMED[name][0]:
                 raise arrow_rows.UnfitRowError(f"column {field.name} is {arrow_rows.NAMED[name][1]}, not {field.type}")
         return arrow
+
+
+def _check_name(given: str, name: str) -> None:
+    """Raises UnfitRowError, with the name as it was given, for a column that messages do not have."""
+    try:
+        arrow_rows.ddl([name])
+    except arrow_rows.UnfitRowError as error:
+        if given == name:
+            raise
+        raise arrow_rows.UnfitRowError(f"column {given} is to be one of the message's own, and {error}") from None
 
 
 def _arrow(schema: StructType) -> pa.Schema:
@@ -132,8 +138,15 @@ def _arrow(schema: StructType) -> pa.Schema:
         raise arrow_rows.UnfitRowError(str(error).splitlines()[0]) from None
 
 
-def _check_json_to_write(schema: StructType) -> None:
-    """Raises UnfitRowError unless the columns ``mq_...`` are of a message, and the others are written as JSON."""
+def _check_to_write(schema: StructType, *, is_json: bool) -> None:
+    """Raises UnfitRowError unless the columns are of a message, of json those ``mq_...``, and the others its data."""
+    from trigmon.spark.sinks.data_files import nullable
+
+    schema = nullable(schema)  # Arrow has no other type for what an empty array contains
+    if not is_json:
+        arrow_rows.check_writable(schema.fieldNames())
+        arrow_rows.check_types(_arrow(schema))
+        return
     own = [field for field in schema if arrow_rows.is_of_message(field.name)]
     names = [arrow_rows.raw_name(field.name) for field in own]
     if arrow_rows.DATA in names:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from trigmon.spark.sinks.sink import SinkError
+from trigmon.spark.sinks.sink import SinkError, plan_errors
 
 if TYPE_CHECKING:
     import pyarrow
@@ -100,7 +100,8 @@ def write_files(
     check_partitions(schema, partition_by)
     write = _Task(open_file, directory, schema, tuple(partition_by), keeps_partitions)
     try:
-        found = frame.mapInArrow(write, "file string").collect()
+        with plan_errors("the batch cannot be written"):
+            found = frame.mapInArrow(write, "file string").collect()
     except Exception as error:  # Spark raises what a task raised as its own, with the traceback as its text
         if (own := _OWN_ERROR.search(str(error))) is None:
             raise

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_AT_ANY_TIME = "PYTHON_DATA_SOURCE_ERROR"
 _OF_PLANS = ("DATA_SOURCE_NOT_FOUND", "CODEC_NOT_AVAILABLE")
 _NO_FORMAT = re.compile(r"[^\n]*\n: org\.apache\.spark\.SparkClassNotFoundException: ([^\n]*)")
-"""The class of Java's exception, which no text of a message can stand for."""
+"""Behind the class of Java's exception stands its text, and a message's text before it nowhere."""
 
 
 class SinkError(Exception):
@@ -32,23 +33,27 @@ def plan_errors(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        why = _of_plan(error)
+        why = _of_plan(error).strip()
         if not why:
             raise
-        raise SinkError(f"{what}: {why.strip().splitlines()[0]}") from error
+        raise SinkError(f"{what}: {why.splitlines()[0]}") from error
 
 
 def _of_plan(error: Exception) -> str:
     """Returns what an error of planning says, empty for any other.
 
-    An unknown format, and a codec that there is not, are no AnalysisException of Spark's.
+    An unknown format, and a codec that there is not, are no AnalysisException of Spark's. What a data source in Python
+    raises is one, at a commit too.
     """
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException, PySparkException
 
     condition = (isinstance(error, PySparkException) and error.getCondition()) or ""
+    if condition.startswith(_AT_ANY_TIME):
+        return ""
     if isinstance(error, AnalysisException) or condition.startswith(_OF_PLANS):
         return str(error)
-    found = _NO_FORMAT.match(str(error))
+    found = _NO_FORMAT.match(str(error)) if isinstance(error, Py4JJavaError) else None
     return found[1] if found else ""
 
 
