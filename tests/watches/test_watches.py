@@ -11,7 +11,7 @@ import pytest
 
 from tests.waiting import until
 from tests.watches.watched_queue import WatchedQueue
-from trigmon.mq.calls import Delete, Open, Pause, Resume
+from trigmon.mq.calls import Delete, DisplayConnections, Open, Pause, Resume
 from trigmon.mq.enums import OpenOption
 from trigmon.mq.errors import ObjectInUse
 from trigmon.mq.names import RECORD_QUEUE
@@ -245,9 +245,11 @@ def test_a_kill_of_either_process_loses_no_file_and_doubles_none(watched):
 
 def test_no_second_process_serves_the_watches(watched):
     it = watched()
-    until(it.process)
-    with it.daemon.connect() as qm, pytest.raises(ObjectInUse):
-        qm.call(Open(object_name=RECORD_QUEUE, options=OpenOption.INPUT_EXCLUSIVE))
+    with it.daemon.connect() as qm:
+        # Who serves connects first, and opens the queue behind that.
+        until(lambda: any(RECORD_QUEUE in row["open"] for row in qm.call(DisplayConnections()).rows))
+        with pytest.raises(ObjectInUse):
+            qm.call(Open(object_name=RECORD_QUEUE, options=OpenOption.INPUT_EXCLUSIVE))
 
 
 def test_without_the_setting_nobody_serves_and_the_status_says_so(daemon, tmp_path):
