@@ -23,10 +23,9 @@ def of_run(run_id: str) -> list[int]:
 
 def end_all_of(home: Path) -> None:
     """Kills the programs and keepers of this TRIGMON_HOME: a run goes on where its queue manager has ended."""
-    named = os.fsencode(f"TRIGMON_HOME={home}")
     for pid in run_directory.all_processes():
-        with suppress(OSError):  # one that ended meanwhile
-            if named in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+        if run_directory.variable_of(pid, "TRIGMON_HOME") == str(home):
+            with suppress(ProcessLookupError):  # one that ended meanwhile
                 os.kill(pid, signal.SIGKILL)
 
 

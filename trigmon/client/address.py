@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -217,14 +216,7 @@ def _by_tls(
 
 def _call_timeout_s() -> float:
     """Returns what ``$TRIGMON_CALL_TIMEOUT`` says. Raises VariableError for what is no number of seconds."""
-    text = os.environ.get(CALL_TIMEOUT, "")
-    try:
-        seconds = float(text or DEFAULT_CALL_TIMEOUT_S)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < threading.TIMEOUT_MAX:
-        raise reconnect.VariableError(f"{CALL_TIMEOUT}={text}: it is a number of seconds, 0 for any time")
-    return seconds
+    return reconnect.seconds_of(CALL_TIMEOUT, DEFAULT_CALL_TIMEOUT_S, zero="any time")
 
 
 def default_address() -> str:

@@ -202,13 +202,18 @@ def reconnect_s(asked: float | None, run_id: str) -> float:
     """
     if asked is not None:
         return asked
-    text = os.environ.get(RECONNECT, "")
+    return seconds_of(RECONNECT, DEFAULT_RECONNECT_S if run_id else 0.0, zero="never")
+
+
+def seconds_of(variable: str, default: float, *, zero: str) -> float:
+    """Returns the seconds that a variable says, where ``zero`` is what 0 means. Raises VariableError for no number."""
+    text = os.environ.get(variable, "")
     if not text:
-        return DEFAULT_RECONNECT_S if run_id else 0.0
+        return default
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < threading.TIMEOUT_MAX:
-        raise VariableError(f"{RECONNECT}={text}: it is a number of seconds, 0 for never")
+        raise VariableError(f"{variable}={text}: it is a number of seconds, 0 for {zero}")
     return seconds

@@ -203,11 +203,16 @@ def all_processes() -> Iterator[int]:
 
 def run_of(pid: int) -> str:
     """Returns the run that a process's environment names; "" when it names none, or may not be read."""
+    return variable_of(pid, "TRIGMON_RUN")
+
+
+def variable_of(pid: int, name: str) -> str:
+    """Returns a variable of a process's environment; "" when it has none of the name, or may not be read."""
     try:
         variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
         return ""
-    named = (value for value in variables if value.startswith(b"TRIGMON_RUN="))
+    named = (value for value in variables if value.startswith(f"{name}=".encode()))
     return os.fsdecode(next(named, b"=").partition(b"=")[2])
 
 

@@ -289,8 +289,7 @@ def _with_headers(
 
 
 def _is_text(batch: pa.RecordBatch) -> bool:
-    kind = batch.schema.field(DATA).type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return _FITS["string"](batch.schema.field(DATA).type)
 
 
 def check_writable(names: Iterable[str]) -> None:

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING
 from trigmon.spark.files import kept_schema
 from trigmon.spark.files.compaction import has_member
 from trigmon.spark.files.staging import attempt, changing, file_errors, staging_of
+from trigmon.spark.plan_errors import plan_errors
 from trigmon.spark.sinks.place import force
-from trigmon.spark.sinks.sink import BatchRefusedError, SinkError, plan_errors
+from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -40,9 +40,9 @@ def _is_known(field: pa.Field) -> bool:
 
 def _has_no_text(kind: pa.DataType) -> bool:
     """Returns whether Arrow makes no value of a type, or of one within, from a text: a time, void, a marked struct."""
-    if pa.types.is_null(kind):
-        return True  # it reads nothing but nulls
-    return is_marked(kind) or pa.types.is_time(kind) or any(_has_no_text(field.type) for field in fields_of(kind))
+    if pa.types.is_null(kind) or pa.types.is_time(kind):
+        return True
+    return is_marked(kind) or any(_has_no_text(field.type) for field in fields_of(kind))
 
 
 def fields_of(kind: pa.DataType) -> list[pa.Field]:

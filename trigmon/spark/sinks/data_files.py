@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from trigmon.spark.sinks.sink import SinkError, plan_errors
+from trigmon.spark.plan_errors import plan_errors
+from trigmon.spark.sinks.sink import SinkError
 
 if TYPE_CHECKING:
     import pyarrow

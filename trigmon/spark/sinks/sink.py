@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trigmon.rules.model.reservation import Ordinals
@@ -13,48 +11,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-_AT_ANY_TIME = "PYTHON_DATA_SOURCE_ERROR"
-_OF_PLANS = ("DATA_SOURCE_NOT_FOUND", "CODEC_NOT_AVAILABLE")
-_NO_FORMAT = re.compile(r"[^\n]*\n: org\.apache\.spark\.SparkClassNotFoundException: ([^\n]*)")
-"""Behind the class of Java's exception stands its text, and a message's text before it nowhere."""
-
-
 class SinkError(Exception):
     """The sink cannot take the batch, whatever its messages are. The text names the sink and the remedy."""
 
 
 class BatchRefusedError(RuntimeError):
     """A batch that the sink never takes, since it was asked to refuse it. The text names it."""
-
-
-@contextmanager
-def plan_errors(what: str) -> Iterator[None]:
-    """Makes an error of Spark's planning one of the sink: a frame is planned by its columns, not by its messages."""
-    try:
-        yield
-    except Exception as error:
-        why = _of_plan(error).strip()
-        if not why:
-            raise
-        raise SinkError(f"{what}: {why.splitlines()[0]}") from error
-
-
-def _of_plan(error: Exception) -> str:
-    """Returns what an error of planning says, empty for any other.
-
-    An unknown format, and a codec that there is not, are no AnalysisException of Spark's. What a data source in Python
-    raises is one, at a commit too.
-    """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import AnalysisException, PySparkException
-
-    condition = (isinstance(error, PySparkException) and error.getCondition()) or ""
-    if condition.startswith(_AT_ANY_TIME):
-        return ""
-    if isinstance(error, AnalysisException) or condition.startswith(_OF_PLANS):
-        return str(error)
-    found = _NO_FORMAT.match(str(error)) if isinstance(error, Py4JJavaError) else None
-    return found[1] if found else ""
 
 
 class BatchName(NamedTuple):
