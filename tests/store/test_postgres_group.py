@@ -35,7 +35,7 @@ from trigmon.store.postgres.store import PostgresStore
 from trigmon.store.sqlite import store as sqlite_store
 
 IN, EXCLUSIVE, BROWSE = OpenOption.INPUT_SHARED.value, OpenOption.INPUT_EXCLUSIVE.value, OpenOption.BROWSE.value
-LEASE_MS = 400
+LEASE_MS = 2000
 
 
 @pytest.fixture
