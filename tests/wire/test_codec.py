@@ -136,7 +136,7 @@ def test_no_client_can_say_that_a_connection_was_lost():
         (msgpack.encode([5, ["put_many", [b"a", None]]]), 5, "the call 'put_many' is malformed"),
         (b"\x92\x05\x92\xa5close\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00", 5, "Expected `int`, got `float`"),
         (b"\x92\x05\x91\xa4ping\x00", 0, "trailing characters"),
-        (b"\x92\x05\x93\xa4open\xa2\xff\xfe\x00", 0, "utf-8"),
+        (b"\x92\x05\x93\xa4open\xa2\xff\xfe\x00", 0, "(?i)utf-8"),
         (b"\x92\x05\x93\xa3set\x01\x81\xa1a\xc7\x01\x07x", 0, "an extension of type 7"),
         (b"\x92\x05\x93\xa3set\x01" + b"\x81\xa1a" * 100_000 + b"\x01", 0, "recursion"),
         (b"\x92\x05\x93\xa3set\x01\x81\xa1a" + b"\x91" * 100_000, 0, "recursion"),
