@@ -78,13 +78,13 @@ def _slice(given, all_of_them):
     return all_of_them[which % parts :: parts]
 
 
-@pytest.hookimpl(trylast=True)  # behind the slowest tests
 def pytest_collection_finish(session):
     # Twenty thousand tests are hundreds of thousands of objects. To look through them took the collector a second and
     # more, in which a server ends the session of a member that it waits for.
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)  # behind the slowest tests
 def pytest_terminal_summary(terminalreporter, config):
     if not hasattr(config, "workerinput") and config.option.lane == lanes.EVERYDAY:
         seconds = time.monotonic() - _BEGAN_S

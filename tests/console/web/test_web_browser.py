@@ -213,6 +213,7 @@ def test_the_run_is_followed_to_its_end_with_its_output(driver, web_of, tmp_path
         # What was read within the last second is shown to all who ask.
         until(lambda: "This cannot be shown or done" in screen.open("/").text)
         assert "trigmon run" in screen.text
+        web.end()  # what is left of this home is killed behind the block
     driver.get_log("browser")  # its 503 is what is looked for here
 
 
