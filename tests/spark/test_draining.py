@@ -100,17 +100,6 @@ def test_without_a_queue_and_without_a_trigger_the_job_gets_the_reason(spark):
         drain(spark, lambda frame, batch: None)
 
 
-def test_a_job_says_where_to_once(spark, here, tmp_path):
-    with pytest.raises(TypeError, match="either each, a function, or table"):
-        drain(spark, **here)
-    with pytest.raises(TypeError, match="either each, a function, or table"):
-        drain(spark, print, table=tmp_path, **here)
-    with pytest.raises(TypeError, match="refuse goes with each"):
-        drain(spark, table=tmp_path, refuse=print, **here)
-    with pytest.raises(TypeError, match="a stream has a checkpoint"):
-        drain(spark, stream=lambda rows: rows.writeStream, **here)
-
-
 def test_json_comes_as_the_columns_of_a_schema(qm, q_name, here, spark):
     qm.put_many(q_name, ['{"id": 1, "name": "one"}', '{"id": 2, "name": "two"}'])
     rows = []

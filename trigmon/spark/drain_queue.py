@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trigmon.spark.drain_arguments import check_functions, check_names, check_places, check_together
 from trigmon.spark.file_sink import FileSink, TaskWriter
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
@@ -57,16 +58,19 @@ def drain(
     once if Spark's sink is, as files, Delta and queues are.
     ``transform`` turns the messages into the frame to write. ``progress`` is called after each batch, in place of the
     progress line on a terminal. The other arguments are those of :func:`~trigmon.spark.queue_batches.batches`:
-    ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``groups``, ``attempts``, ``refuse``, ``wait_interval_ms``,
-    ``options``, ``schema``.
+    ``queue``, ``qmgr``, ``consumer``, ``max_rows``, ``max_bytes``, ``groups``, ``attempts``, ``refuse``,
+    ``wait_interval_ms``, ``options``, ``schema``, ``shows_progress``.
 
     Messages that make batches fail are found by halving and set aside on the backout queue. So are messages that kill
     the job, with ``table`` and ``to``, and with ``each`` where ``refuse`` is given
-    (:mod:`trigmon.spark.queue_batches`). Raises the error of the last attempt when nothing succeeds, and MQError.
+    (:mod:`trigmon.spark.queue_batches`). Raises the error of the last attempt when nothing succeeds, MQError, and
+    TypeError for arguments that are none (:mod:`trigmon.spark.drain_arguments`).
     """
-    if sum(way is not None for way in (each, table, to, stream)) != 1:
-        raise TypeError("drain takes either each, a function, or table, a directory, to, a sink, or stream, a function")
-    _check(each, table, stream, checkpoint, merge_schema, of.get("refuse"))
+    refuse = of.get("refuse")
+    check_names(of)
+    check_places(each, table, to, stream)
+    check_functions({"each": each, "stream": stream, "transform": transform, "progress": progress, "refuse": refuse})
+    check_together(each, table, stream, checkpoint, merge_schema, refuse)
     if table is not None:
         to = FileSink(table, merge_schema=merge_schema)
     if to is not None:
@@ -93,16 +97,6 @@ def drain(
                 if batch.settled and progress:
                     progress(batch)
     return Drained(waiting.settled, waiting.rows, waiting.rejected, time.monotonic() - began)
-
-
-def _check(each: Any, table: Any, stream: Any, checkpoint: Any, merge_schema: bool, refuse: Any) -> None:
-    """Raises TypeError for arguments that do not go together."""
-    if (stream is None) != (checkpoint is None):
-        raise TypeError("a stream has a checkpoint, a directory of this query alone, and nothing else has one")
-    if refuse is not None and each is None:
-        raise TypeError("refuse goes with each: tables do not need it, and a stream's batches cannot be divided")
-    if merge_schema and table is None:
-        raise TypeError("merge_schema goes with table; a sink is made with it, as FileSink(..., merge_schema=True)")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-_ARGUMENTS = {
+GIVEN_BY_DRAIN = {
     "queue": "the argument queue",
     "path": "the argument queue",
     "qmgr": "the argument qmgr",
@@ -74,7 +74,7 @@ class Source:
     def checked(self) -> Source:
         """Returns it. Raises OptionError and UnfitRowError where no message could be read so, or its text be lost."""
         for name in self.options:
-            if instead := _ARGUMENTS.get(name.lower()):
+            if instead := GIVEN_BY_DRAIN.get(name.lower()):
                 raise OptionError(f"option {name}: of a drain that is {instead}")
         if self.schema and self.named.columns:
             raise OptionError("option columns means nothing beside a schema, which names the columns")
