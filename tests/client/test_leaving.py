@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.daemons import define
+from tests.spark.no_session import NO_SESSION
 from trigmon.mq.enums import UnitOutcome
 from trigmon.mq.errors import NoMsgAvailable
 from trigmon.spark import batches
@@ -77,7 +78,7 @@ def test_it_fires_where_only_the_queues_block_is_left_and_the_connection_goes_on
 
 def test_it_fires_behind_a_spark_job_that_failed(armed, shared_daemon):
     name, triggers = armed
-    with pytest.raises(ZeroDivisionError), batches(None, name, qmgr=shared_daemon.address) as waiting:
+    with pytest.raises(ZeroDivisionError), batches(NO_SESSION, name, qmgr=shared_daemon.address) as waiting:
         assert waiting.next().count
         _ = 1 / 0
     assert fires_again(triggers)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from trigmon.monitor import run_changes
 from trigmon.mq.descriptors import TriggerMessage
 from trigmon.mq.run import whole_trigger
@@ -74,6 +76,32 @@ def test_the_last_line_of_an_output_is_that_of_the_program_and_not_of_sparks_log
     assert run_changes.last_line("") == run_changes.last_line("\n \n") == ""
     assert run_changes.last_line("bell\a\x1b[31m") == "bell  [31m"
     assert len(run_changes.last_line("x" * 1000)) == 203
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        (
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o85.parquet.\n: a.SparkException: "
+            "failed\n\tat a.b.C$.$anonfun$d$1(E.scala:1)\nCaused by: java.io.IOException: No space left on device\n"
+            "\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)\n\t... 43 more\n\n",
+            "java.io.IOException: No space left on device",
+        ),
+        (
+            "py4j.protocol.Py4JJavaError: An error of o1.save.\n: a.B: it is closed\n\tat a.b(C.java)\n",
+            "a.B: it is closed",
+        ),
+        (
+            "pyspark.errors.AnalysisException: [NO_COLUMN] nosuch\n\nJVM stacktrace:\n"
+            "org.apache.spark.sql.AnalysisException: [NO_COLUMN] nosuch\n\tat org.apache.spark.a.B(C.scala:341)\n",
+            "org.apache.spark.sql.AnalysisException: [NO_COLUMN] nosuch",
+        ),
+        (": a.B: executor lost\nDriver stacktrace:\n\tat a.b(C.java)\n\tSuppressed: q.C: z\n", "a.B: executor lost"),
+        ("we were\n  at home (all of us)\n", "at home (all of us)"),
+    ],
+)
+def test_the_last_line_of_a_java_trace_is_its_cause(output, line):
+    assert run_changes.last_line(output) == line
 
 
 def test_a_failure_names_the_last_line_and_a_signal_or_a_limit_does_not():

@@ -212,7 +212,7 @@ def failed_run(ledger, **fields):
 
 
 def test_a_failed_run_is_shown_with_when_it_ended_and_its_last_line(ledger):
-    lines = "Traceback (most recent call last):\n  ...\nValueError: cannot parse b'bad'\n\n"
+    lines = "Traceback (most recent call last):\n  ...\nValueError: cannot parse b'bad'\n\tat a.b(C.java)\n\t... 4 more"
     why = "ended with status 1: ValueError: cannot parse b'bad'"
     failed_run(ledger, state="exited", exit_status=1, why=why, end_ms=77, stderr_tail=lines)
     (item,) = items(ledger)

@@ -94,7 +94,7 @@ def test_the_last_of_the_tries_opens_the_breaker_where_each_end_triggers_the_nex
     (again,), _ = ledger.start()
     ledger.exit(again, 1)
     (pause,) = ledger.did(Pauses()).rows
-    assert "2 runs of P in a row removed no message, the last ended with status 1 without having opened" in str(pause)
+    assert "2 runs of P in a row removed no message, the last ended with status 1, without having opened" in str(pause)
 
 
 @pytest.mark.parametrize("retry", [0, 1, 3])

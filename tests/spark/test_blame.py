@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.spark.captured_errors import captured
 from trigmon.spark.poison_search.blame import MARK, is_of_sink, marked, unreadable
 from trigmon.spark.sinks.sink import SinkError
 
@@ -53,6 +54,49 @@ OF_NOBODY_YET = [
     "Python worker exited unexpectedly (crashed)\nCaused by: java.net.SocketException: Connection reset",
     "KeyError: 'permission denied'",
 ]
+
+
+FAILED = ("org.apache.spark.SparkException", "[TASK_WRITE_FAILED] Task failed while writing rows to file:/t")
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        ("java.io.IOException", "No space left on device"),
+        ("org.apache.hadoop.fs.FSError", "java.io.IOException: No space left on device"),
+        ("java.nio.file.AccessDeniedException", "/t/part-0"),
+        ("java.net.ConnectException", None),
+        ("org.postgresql.util.PSQLException", "Connection to db:5432 refused. Check that the hostname"),
+    ],
+)
+def test_an_error_of_a_stream_s_sink_is_known_by_its_cause_in_java(root):
+    assert is_of_sink(captured("[STREAM_FAILED] Query terminated", FAILED, root))
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        (
+            "org.apache.spark.SparkDateTimeException",
+            "[CAST_INVALID_INPUT] 'java.net.ConnectException: refused'",
+        ),
+        ("java.lang.NumberFormatException", 'For input string: "java.io.IOException: No space left on device"'),
+        ("a.BadRecordException", "x\nCaused by: java.io.IOException: No space left on device"),
+        ("org.apache.spark.SparkException", "Python worker exited unexpectedly (crashed)"),
+    ],
+)
+def test_what_a_stream_s_error_quotes_is_not_taken_for_the_sink_s(root):
+    assert not is_of_sink(captured("[STREAM_FAILED] Query terminated", FAILED, root))
+    crashed = ("org.apache.spark.SparkException", "Python worker exited unexpectedly (crashed)")
+    assert not is_of_sink(captured("[STREAM_FAILED] x", crashed, ("java.net.SocketException", "Connection reset")))
+
+
+@pytest.mark.timeout(60)
+def test_a_long_text_that_an_error_quotes_is_searched_in_no_time():
+    """Without the cut of lines it does not end within a minute."""
+    quoted = "OSError SQLException SQLSTATE " * 10_000
+    assert not is_of_sink(RuntimeError(quoted))
+    assert not is_of_sink(captured("[STREAM_FAILED] x", FAILED, ("java.lang.NumberFormatException", quoted)))
 
 
 @pytest.mark.parametrize("text", OF_SINKS)

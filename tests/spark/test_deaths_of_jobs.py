@@ -9,6 +9,7 @@ import re
 import pytest
 
 from tests.daemons import define
+from tests.spark.no_session import NO_SESSION
 from tests.strangers import as_user
 from trigmon.mq.calls import Alter
 from trigmon.spark import batches
@@ -30,7 +31,7 @@ def fill(qm, q_name, count):
 
 
 def drained(address):
-    with batches(None, "Q", qmgr=address, consumer=JOB, max_rows=10) as waiting:
+    with batches(NO_SESSION, "Q", qmgr=address, consumer=JOB, max_rows=10) as waiting:
         seen = []
         for batch in waiting:
             with batch:
@@ -53,7 +54,7 @@ def test_a_queue_manager_that_starts_again_meanwhile_costs_nothing_of_a_batch(da
     with one.connect(reconnect_s=0) as qm:
         define(qm, "Q", def_persistence="persistent", max_q_depth=100_000)
         fill(qm, "Q", 50)
-    with batches(None, "Q", qmgr=one.address, consumer=JOB, max_rows=10) as waiting:
+    with batches(NO_SESSION, "Q", qmgr=one.address, consumer=JOB, max_rows=10) as waiting:
         for batch in waiting:
             with batch:
                 seen.append((batch.count, batch.again))
@@ -70,7 +71,7 @@ class Death(BaseException):
 
 def play(daemon, q_name, dice, table):
     """One job, which dies or fails where the dice say so, into a table that takes a batch of one id once."""
-    with batches(None, q_name, qmgr=daemon.address, consumer=JOB, max_rows=dice.choice((7, 30))) as waiting:
+    with batches(NO_SESSION, q_name, qmgr=daemon.address, consumer=JOB, max_rows=dice.choice((7, 30))) as waiting:
         for batch in waiting:
             with batch:
                 connection = waiting._connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from functools import partial
@@ -330,6 +331,29 @@ class TestByAStream:
         assert (done.batches, done.rows, done.rejected) == (3, 100, [])
         assert sorted(row.number for row in spark.read.parquet(str(tmp_path / "sink")).collect()) == list(range(100))
         assert (depth(qm, q_name), qm.reservations(q_name)) == (0, [])
+
+    @pytest.mark.parametrize(
+        "quoted", ["java.net.ConnectException: refused", "java.io.IOException: No space left on device"]
+    )
+    def test_a_message_whose_text_looks_like_an_error_of_the_sink_s_is_set_aside(
+        self, qm, q_name, here, spark, aside, tmp_path, quoted
+    ):
+        qm.put_many(q_name, ['{"a": "2020-01-01"}', json.dumps({"a": quoted}), '{"a": "2020-01-02"}'])
+        as_date = "from_json(cast(data as string), 'a date', map('mode', 'FAILFAST')) as row"
+        done = drain(
+            spark,
+            stream=self.into(tmp_path / "sink"),
+            checkpoint=tmp_path / "checkpoint",
+            transform=lambda rows: rows.selectExpr(as_date),
+            attempts=1,
+            **here,
+        )
+        assert len(done.rejected) == depth(qm, aside) == 1
+        assert depth(qm, q_name) == 0
+        assert sorted(str(row.a) for row in spark.read.parquet(str(tmp_path / "sink")).select("row.a").collect()) == [
+            "2020-01-01",
+            "2020-01-02",
+        ]
 
     def test_its_bad_message_is_found_by_halving_and_the_rest_is_in_the_sink_once(
         self, qm, q_name, here, spark, aside, tmp_path

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trigmon.spark.poison_search.bisect import Search, Step, why
+from tests.spark.captured_errors import captured
+from trigmon.spark.poison_search.bisect import Search, Step
+from trigmon.spark.poison_search.failure_text import why
 
 
 class Queue:
@@ -218,3 +220,14 @@ def test_a_lone_message_that_was_backed_out_too_often_is_bad_though_nothing_succ
 )
 def test_of_an_error_the_line_with_the_cause_is_reported(text, expected):
     assert why(ValueError(text)) == expected
+
+
+def test_of_a_stream_that_failed_the_root_cause_is_reported():
+    text = "[STREAM_FAILED] Query [id = 1] terminated with exception: [TASK_WRITE_FAILED] Task failed"
+    first = ("a.SparkException", "[TASK_WRITE_FAILED]")
+    full = captured(text, first, ("java.io.IOException", "No space left on device"))
+    assert why(full) == "CapturedError: java.io.IOException: No space left on device"
+    raised = "x\nTraceback (most recent call last):\n  File x\nKeyError: 'a'\n"
+    assert why(captured(text, first, ("a.PythonException", raised))) == "CapturedError: KeyError: 'a'"
+    assert why(captured(text)) == f"CapturedError: {text}"
+    assert why(captured("[TABLE_NOT_FOUND] t", ("a.B", "c"))) == "CapturedError: [TABLE_NOT_FOUND] t"

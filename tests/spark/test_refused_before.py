@@ -310,3 +310,61 @@ def test_a_queue_that_there_is_not_comes_with_the_command_that_makes_it(here, sp
     with pytest.raises(Exception, match=r"DEFINE QLOCAL\('no.queue'\) makes it") as refused:
         ways[by]()
     assert by != "drain" or isinstance(refused.value, UnknownObjectName)
+
+
+@pytest.mark.parametrize(
+    ("schema", "options"),
+    [("price bigint", {}), (StructType().add("price", LongType()), {}), ("price bigint", {"format": "raw"})],
+)
+def test_a_schema_of_json_without_its_format_is_refused_with_the_option(
+    here, spark, tmp_path, untouched, schema, options
+):
+    with pytest.raises(UnfitRowError, match=r"no column 'price'.*; a schema of JSON needs options={'format': 'json'}"):
+        drain(spark, table=tmp_path / "t", schema=schema, options=options, **here)
+    assert untouched()
+
+
+@pytest.mark.parametrize("rows", [1, 1500])
+def test_a_table_is_not_made_a_delta_table_nor_the_other_way_round(qm, q_name, here, spark, tmp_path, aside, rows):
+    files, delta = tmp_path / "files", tmp_path / "delta"
+    for where in ({"table": files}, {"to": DeltaSink(delta)}):
+        qm.put_many(q_name, [b"x"] * rows)
+        drain(spark, **where, **here)
+    qm.put_many(q_name, [b"x"] * rows)
+    with pytest.raises(SinkError, match=rf"{files} is a table of Parquet files: name another directory"):
+        drain(spark, to=DeltaSink(files), **here)
+    with pytest.raises(SinkError, match=rf"{delta} is a Delta table: write to it by to=DeltaSink"):
+        drain(spark, table=delta, **here)
+    assert (depth(qm, q_name), depth(qm, aside)) == (rows, 0)
+    drain(spark, table=files, **here)
+    assert spark.read.parquet(str(files)).count() == 2 * rows
+    (files / "_delta_log").mkdir()
+    (files / "_delta_log" / "00000000000000000000.json").touch()  # it was made a Delta table since
+    qm.put_many(q_name, [b"x"])
+    assert drain(spark, table=files, **here).rows == 1
+
+
+@pytest.mark.parametrize("of", [lambda spark: type(spark).builder, type, lambda spark: spark.sparkContext])
+@pytest.mark.parametrize("by", [{"table": "t"}, {"each": print}])
+def test_what_is_no_session_is_the_fault_of_no_message(here, spark, untouched, of, by):
+    with pytest.raises(TypeError, match="the first argument is a Spark session"):
+        drain(of(spark), **by, **here)
+    assert untouched()
+
+
+def test_a_transform_that_returns_no_frame_is_the_fault_of_no_message(here, spark, tmp_path, untouched):
+    with pytest.raises(SinkError, match="transform returned None: it returns the frame"):
+        drain(spark, table=tmp_path / "t", transform=lambda rows: None, **here)
+    assert untouched()
+
+
+def test_a_stream_s_function_returns_the_writer(here, spark, tmp_path, untouched):
+    def started(rows):
+        return rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "own")).start()
+
+    with pytest.raises(TypeError, match="stream returned None: it returns the writer"):
+        drain(spark, stream=lambda rows: None, checkpoint=tmp_path / "c", **here)
+    assert untouched()
+    with pytest.raises(TypeError, match="stream returned a query that was started: it returns the writer"):
+        drain(spark, stream=started, checkpoint=tmp_path / "c", **here)
+    assert spark.streams.active == []

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from tests.daemons import define
 from tests.spark.conftest import depth, row_of
@@ -93,6 +94,33 @@ def test_a_full_disk_sets_nothing_aside_and_all_comes_once_when_there_is_room(
     small_disk(200_000)
     done = drain(spark, table=where, max_rows=rows, **here)
     assert done.rejected == []
+    assert depth(qm, aside) == depth(qm, q_name) == 0
+    found = spark.read.parquet(str(where)).selectExpr("cast(left(cast(data as string), 6) as int) as id").collect()
+    assert sorted(row.id for row in found) == list(range(count))
+
+
+@pytest.mark.parametrize("count", [4, 300])
+def test_a_full_disk_of_a_stream_sets_nothing_aside_and_all_comes_once_when_there_is_room(
+    qm, q_name, aside, here, spark, small_disk, tmp_path, capsys, count
+):
+    qm.put_many(q_name, [b"%06d " % n + os.urandom(100_000 if n == 0 else 1000) for n in range(count)])
+    where = small_disk(96) / "sink"
+    given = {
+        "stream": lambda rows: rows.writeStream.format("parquet").option("path", str(where)),
+        "checkpoint": tmp_path / "checkpoint",
+        **here,
+    }
+    for _ in range(2):
+        with pytest.raises(StreamingQueryException):
+            drain(spark, **given)
+        assert depth(qm, aside) == 0
+    tried = capsys.readouterr().err.splitlines()  # of the second drain nothing, where the disk has no room for its log
+    assert len(tried) in (2, 4)
+    assert all("the sink failed: StreamingQueryException: " in line and "No space left" in line for line in tried)
+    with qm.open(q_name, "browse") as queue:
+        assert {message.backout_count for message in queue.browse()} == {0}
+    small_disk(200_000)
+    drain(spark, **given)
     assert depth(qm, aside) == depth(qm, q_name) == 0
     found = spark.read.parquet(str(where)).selectExpr("cast(left(cast(data as string), 6) as int) as id").collect()
     assert sorted(row.id for row in found) == list(range(count))

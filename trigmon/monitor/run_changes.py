@@ -7,6 +7,7 @@ import signal
 from typing import Unpack
 
 from trigmon.mq.run import RunFields, RunState
+from trigmon.rules.runs.error_output import telling_lines
 
 _SPARK_LOG = re.compile(r"[0-9/]+ [0-9:]+ (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) ")
 # How every MQTMC2 begins: the structure's name and version.
@@ -64,11 +65,11 @@ def unknown(why: str, stderr_tail: str, end_ms: int = 0) -> RunFields:
 
 
 def last_line(output: str) -> str:
-    """Returns the last line of a program's output but those of Spark's log, without control characters, and short.
+    """Returns the last telling line of a program's output but Spark's log, without control characters, and short.
 
     One that quotes an MQTMC2 was written by a program that did not expect that argument: the remedy stands there then.
     """
-    lines = [line.strip() for line in output.splitlines() if line.strip() and not _SPARK_LOG.match(line)]
+    lines = [line for line in telling_lines(output) if not _SPARK_LOG.match(line)]
     lines = [line for line in lines if _MQTMC2 in line] or lines
     line = "".join(c if c.isprintable() else " " for c in lines[-1]) if lines else ""
     if _MQTMC2 in line:

@@ -19,6 +19,7 @@ from trigmon.rules.model.manager_state import ManagerState
 from trigmon.rules.model.queue_facts import QueueFacts
 from trigmon.rules.model.run_facts import Cause
 from trigmon.rules.model.schedule_facts import is_lost
+from trigmon.rules.runs.error_output import telling_lines
 from trigmon.rules.runs.idle_run import Seen, how_it_ended, left_all
 from trigmon.rules.runs.pause import pauses_of, sentence
 from trigmon.schedules.moments import fault
@@ -148,8 +149,8 @@ def database_waits(about: str) -> Attention:
 
 def last_line(run: Run) -> str:
     """Returns the last line that a run wrote on its standard error, shortened."""
-    lines = run.outcome.stderr_tail.strip().splitlines()
-    return lines[-1].strip()[:LONGEST_LINE] if lines else ""
+    lines = telling_lines(run.outcome.stderr_tail)
+    return lines[-1][:LONGEST_LINE] if lines else ""
 
 
 def _held(facts: WorldFacts) -> Iterator[Attention]:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trigmon.spark.drain_arguments import check_functions, check_names, check_places, check_together
 from trigmon.spark.file_sink import FileSink, TaskWriter
 from trigmon.spark.poison_search.failed_batches import Rejected
 from trigmon.spark.queue_batches import Batch, Batches, batches
-from trigmon.spark.sinks.sink import Sink
+from trigmon.spark.sinks.sink import Sink, SinkError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,7 +91,7 @@ def drain(
                     if by_tasks is None or not by_tasks.write(batch):
                         frame = transform(batch.frame) if transform else batch.frame
                         if to is not None:
-                            to.write(frame, batch.name)
+                            to.write(_checked(frame), batch.name)
                         elif each is not None:
                             each(frame, batch)
                 if batch.settled and progress:
@@ -125,7 +125,7 @@ def _by_stream(
 
     while True:
         frame = waiting.stream()
-        writer = stream(transform(frame) if transform else frame)
+        writer = _writer(stream(transform(frame) if transform else frame))
         query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
         try:
             _follow(query, waiting)
@@ -135,6 +135,23 @@ def _by_stream(
                 raise
         else:
             return
+
+
+def _checked(frame: Any) -> DataFrame:
+    """Returns the frame of a transform. Raises SinkError for what is none, for which no message is to blame."""
+    if frame is None:
+        raise SinkError("transform returned None: it returns the frame that is to be written")
+    return cast("DataFrame", frame)
+
+
+def _writer(made: Any) -> DataStreamWriter:
+    """Returns what a stream's function has made. Raises TypeError for what is no writer; a query is stopped."""
+    if hasattr(made, "trigger"):
+        return cast("DataStreamWriter", made)
+    if hasattr(made, "awaitTermination"):
+        made.stop()
+        raise TypeError("stream returned a query that was started: it returns the writer, and the drain starts it")
+    raise TypeError(f"stream returned {made!r}: it returns the writer, as frame.writeStream.format('delta')")
 
 
 def _follow(query: StreamingQuery, waiting: Batches) -> None:

@@ -28,7 +28,7 @@ from trigmon.spark.files import kept_schema
 from trigmon.spark.files.compaction import has_member
 from trigmon.spark.files.staging import attempt, changing, file_errors, staging_of
 from trigmon.spark.plan_errors import plan_errors
-from trigmon.spark.sinks.place import force
+from trigmon.spark.sinks.place import DELTA_LOG, force
 from trigmon.spark.sinks.sink import BatchRefusedError, SinkError
 
 if TYPE_CHECKING:
@@ -99,7 +99,12 @@ def write_batch(
 
 
 def check_form(table: str | Path, form: str) -> None:
-    """Raises SinkError for a table of Parquet files that is to have others, too."""
+    """Raises SinkError for a table of Parquet files that is to have others, too, and for a Delta table.
+
+    One that was made a Delta table later, with the batches that are in it, is written to still.
+    """
+    if not Path(table, kept_schema.FILE).exists() and any(Path(table, DELTA_LOG).glob("*.json")):
+        raise SinkError(f"{table} is a Delta table: write to it by to=DeltaSink(...), or to another directory")
     if form.lower() != PARQUET and Path(table, kept_schema.FILE).exists():
         raise SinkError(f"{table} is a table of Parquet files: write {form} to another table")
 

@@ -69,7 +69,12 @@ class Source:
         """These columns in Arrow's types. Raises as :attr:`columns`."""
         from trigmon.spark.source import DefaultSource
 
-        return DefaultSource.arrow(self.named, self.columns)
+        try:
+            return DefaultSource.arrow(self.named, self.columns)
+        except arrow_rows.UnfitRowError as error:
+            if not self.schema or self.named.is_json or "have no column" not in str(error):
+                raise
+            raise arrow_rows.UnfitRowError(f"{error}; a schema of JSON needs options={{'format': 'json'}}") from None
 
     def checked(self) -> Source:
         """Returns it. Raises OptionError and UnfitRowError where no message could be read so, or its text be lost."""

@@ -41,6 +41,7 @@ from trigmon.mq.replies import Listing
 from trigmon.rules.model.reservation import Ordinals, cut
 from trigmon.spark import small_batch
 from trigmon.spark.classic_session import context_of
+from trigmon.spark.drain_arguments import check_kinds, check_session
 from trigmon.spark.frame_source import Source
 from trigmon.spark.options import MAX_BYTES, MAX_ROWS, concrete
 from trigmon.spark.plan_errors import remedy
@@ -86,11 +87,11 @@ def batches(
     ``shows_progress``: on a terminal. ``in_plan``: a small batch is read here (:mod:`trigmon.spark.small_batch`) and is
     there behind its block, too. Raises MQError: ObjectInUse where another job has the consumer's name.
     """
-    cause = triggered()
-    name = queue or (cause.q_name if cause else "")
-    if not name:
-        raise UnknownObjectName("no queue was named, and no trigger started this job")
-    who = consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
+    check_session(spark)
+    named = {"queue": queue, "qmgr": qmgr, "consumer": consumer, "options": options, "schema": schema, "groups": groups}
+    numbers = {"max_rows": max_rows, "max_bytes": max_bytes, "attempts": attempts, "wait_interval_ms": wait_interval_ms}
+    check_kinds(named | numbers)
+    name, who = _names(queue, consumer)
     with _opened(qmgr, name) as (where, connection, opened):
         source = Source(spark, where, opened.q_name, options or {}, schema, os.urandom(16).hex(), in_plan).checked()
         search = Search(max_rows, attempts, seed=time.time_ns())
@@ -102,6 +103,15 @@ def batches(
             yield made
         finally:
             made.end(began_ns)
+
+
+def _names(queue: str | None, consumer: str | None) -> tuple[str, str]:
+    """Returns the names of the queue and of the consumer. Raises UnknownObjectName where no queue is meant."""
+    cause = triggered()
+    name = queue or (cause.q_name if cause else "")
+    if not name:
+        raise UnknownObjectName("no queue was named, as queue='ORDERS', and no trigger started this job")
+    return name, consumer or (cause.process_name if cause and cause.process_name else f"spark {name}")
 
 
 @contextmanager

@@ -223,7 +223,7 @@ def _diagnosis(cause: Cause, run: Run, facts: Facts, found: Found | None) -> str
     if run.bridged.remote_q_mgr:
         return text + _met_there(run)
     if not run.work.first_open_ms:
-        text += " without having opened the queue for input"
+        text += ", without having opened the queue for input"
     queue = facts.queue
     message = found.messages[0] if found is not None and found.messages else None
     if queue is None or message is None:

@@ -51,7 +51,13 @@ def check_directories(table: str | Path) -> None:
             if not there.is_dir():
                 raise SinkError(f"table {table} cannot be written: {there} is no directory; name another path")
             if not os.access(there, os.W_OK | os.X_OK):
-                raise SinkError(f"table {table} cannot be written: this user may not write in {there}")
+                is_read_only = os.statvfs(there).f_flag & os.ST_RDONLY
+                why = (
+                    f"the file system of {there} is read-only"
+                    if is_read_only
+                    else f"this user may not write in {there}"
+                )
+                raise SinkError(f"table {table} cannot be written: {why}")
         if (above := needed[0].parent).exists() and not os.access(above, os.R_OK):
             raise SinkError(f"table {table} cannot be forced to the disk: this user may not read {above}")
 

@@ -20,8 +20,6 @@ import random
 from collections.abc import Hashable, Sequence
 from enum import Enum, auto
 
-_TRACEBACK = "Traceback (most recent call last):"
-_OF_JAVA, _CAUSE = "An error occurred while calling", "Caused by: "
 _REACH = 8
 """The factor by which each search for a unit that succeeds is larger. Few steps, since each may fail slowly."""
 _MOST_PROBES = 16
@@ -182,20 +180,3 @@ def _spread(number: int, among: int) -> int:
         at += part * (number & 1)
         number, part = number >> 1, part / 2
     return int(at * among)
-
-
-def why(error: BaseException, most: int = 1000) -> str:
-    """Returns the most telling line of an error: the exception of a Python worker, or the root cause of Java."""
-    lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
-    name = type(error).__name__
-    causes = [line for line in lines if line.startswith(_CAUSE) and ": " in line.removeprefix(_CAUSE)]
-    text = _raised(lines) or (lines[0] if lines else "")
-    if text.startswith(_OF_JAVA) and causes:
-        text = causes[-1].removeprefix(_CAUSE)
-    return f"{name}: {text}"[:most] if not text.startswith(name) else text[:most]
-
-
-def _raised(lines: Sequence[str]) -> str:
-    """Returns the exception at the end of the last traceback of Python, behind its frames, which are indented."""
-    heads = [at for at, line in enumerate(lines) if _TRACEBACK in line]
-    return next((line for line in lines[heads[-1] + 1 :] if not line[0].isspace()), "") if heads else ""

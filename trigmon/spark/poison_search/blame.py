@@ -11,7 +11,8 @@
 | anything else | not known | the search of :mod:`trigmon.spark.poison_search.bisect` |
 
 The text of a message must not decide: it may be quoted in an error. So texts of the system are looked for where an
-exception's name stands before them, and the reader's mark has a secret of the drain.
+exception's name stands before them, of a cause in Java where that is its own class, and the reader's mark has a secret
+of the drain.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from trigmon.spark.poison_search.failure_text import JavaCause, chain, java_causes
 from trigmon.spark.sinks.sink import SinkError
 
 MARK = "trigmon cannot read messages of reservation"
 """What the reader's error begins with; the reservation's number, the drain's secret and a JSON object follow."""
 _MARKED = re.compile(rf"{MARK} (\d+) ([0-9a-f]*): (?=\{{)")
 _MOST_REASONS, _LONGEST_REASON = 100, 300
+_LONGEST_LINE = 2000
 _ERRNOS = frozenset(
     (
         *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ESTALE),
@@ -74,6 +77,7 @@ _STORE = re.compile(
     r"|AWS Error (?:SLOW_DOWN|ACCESS_DENIED|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|NETWORK_CONNECTION|REQUEST_TIMEOUT"
     r"|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|NO_SUCH_BUCKET|THROTTLING)"
 )
+_PATTERNS = (_NAMED, _IN_IO, _SQL, _DATABASE, _STORE)
 
 
 class Unreadable(NamedTuple):
@@ -85,16 +89,16 @@ class Unreadable(NamedTuple):
 
 def is_of_sink(error: BaseException) -> bool:
     """Returns whether the sink is to blame, whatever the messages are."""
-    for one in _chain(error):
+    for one in chain(error):
         if isinstance(one, SinkError) or (isinstance(one, OSError) and one.errno in _ERRNOS):
             return True
         state = getattr(one, "sqlstate", None) or getattr(one, "pgcode", None)  # a driver of Python's
         if isinstance(state, str) and state[:2] in _STATES:
             return True
-    text = _text(error)
-    if _CRASHED.search(text):
+    text, causes = _short(_text(error)), java_causes(error)
+    if any(_CRASHED.search(each) for each in (text, *(cause.message for cause in causes))):
         return False
-    return any(pattern.search(text) for pattern in (_NAMED, _IN_IO, _SQL, _DATABASE, _STORE))
+    return any(pattern.search(text) for pattern in _PATTERNS) or any(map(_is_of_sink, causes))
 
 
 def unreadable(error: BaseException, secret: str = "") -> Unreadable | None:
@@ -122,15 +126,18 @@ def marked(reservation: int, reasons: Mapping[int, str], secret: str = "") -> st
     return f"{MARK} {reservation} {secret}: {json.dumps(short)}"
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    at: BaseException | None = error
-    while at is not None and id(at) not in seen:
-        seen.add(id(at))
-        yield at
-        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+def _short(text: str) -> str:
+    """Returns a text with its lines cut: a message that one of them quotes must not make the search a long one."""
+    return "\n".join(line[:_LONGEST_LINE] for line in text.splitlines())
+
+
+def _is_of_sink(cause: JavaCause) -> bool:
+    """Returns whether a cause in Java is the sink's: by its class, and by its text where that class has such texts."""
+    name = cause.class_name
+    found = (pattern.search(_short(f"{name}: {cause.message}")) for pattern in _PATTERNS)
+    return any(one is not None and one.start() < len(name) for one in found)
 
 
 def _text(error: BaseException) -> str:
     """Returns what the error and its causes say; of an exception of Python with its name before it."""
-    return "\n".join(f"{type(one).__name__}: {one}" for one in _chain(error))
+    return "\n".join(f"{type(one).__name__}: {one}" for one in chain(error))

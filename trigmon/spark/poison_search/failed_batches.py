@@ -18,7 +18,7 @@ from trigmon.mq.calls import Display, Reject
 from trigmon.mq.errors import MQError
 from trigmon.mq.replies import Listing, Settled
 from trigmon.rules.model.reservation import Ordinals, cut
-from trigmon.spark.poison_search import bisect, blame
+from trigmon.spark.poison_search import blame, failure_text
 from trigmon.spark.poison_search.bisect import Search, Step
 from trigmon.spark.poison_search.parts import Unit, keyed_units, units_of
 from trigmon.spark.progress import Line
@@ -105,7 +105,7 @@ class FailedBatches:
         self._of_sink += 1
         is_last = self._of_sink >= self._search.attempts
         what = "given back: the sink failed" if is_last else "once more: the sink failed"
-        self.log(number, _size(left), f"{what}: {bisect.why(error)}")
+        self.log(number, _size(left), f"{what}: {failure_text.why(error)}")
         if is_last:
             self._search.gave_back()
             self._release(number, left)
@@ -123,7 +123,7 @@ class FailedBatches:
         is_over = lone is not None and 0 < threshold <= lone.backouts
         key = None if lone is None else lone.key
         step = self._search.failed(len(plain), key, is_over_threshold=is_over)
-        why = bisect.why(error)
+        why = failure_text.why(error)
         self.log(number, _size(left), f"{step.name}: {why}")
         if step is Step.REJECT:
             self.reject(number, dict.fromkeys(range(*plain[0]), why))

@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trigmon.spark.files import kept_schema
 from trigmon.spark.sinks.data_files import DataFile, arrow_schema, check_partitions, write_files
 from trigmon.spark.sinks.high_water import (
     ATTEMPT,
@@ -34,7 +35,7 @@ from trigmon.spark.sinks.high_water import (
     refused_mark,
     written_mark,
 )
-from trigmon.spark.sinks.place import Place, force, is_url, place_of
+from trigmon.spark.sinks.place import DELTA_LOG, Place, force, is_url, place_of
 from trigmon.spark.sinks.sink import BatchName, BatchRefusedError, SinkError, column_names
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class DeltaSink:
         self._merges = merge_schema
         self._options = dict(options or {})
         self._place: Place = place_of(table, self._options)
-        self._log = None if is_url(self._table) else Path(self._table, "_delta_log")
+        self._log = None if is_url(self._table) else Path(self._table, DELTA_LOG)
         self._forced = -1
         self._owed: list[BatchName] = []
 
@@ -94,6 +95,8 @@ class DeltaSink:
         if found is not None:
             _check_features(found)
             self._check_partitioning(found)
+        elif self._log is not None and any(Path(self._table).glob(f"{kept_schema.BATCH}=*")):
+            raise SinkError(f"{self._table} is a table of Parquet files: name another directory")
 
     def write(self, frame: DataFrame, batch: BatchName) -> bool:
         """Appends a batch. Returns False when the table has it. Raises BatchRefusedError, SinkError."""

@@ -20,6 +20,9 @@ from trigmon.spark.sinks.sink import SinkError
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|[^/\s]+://")
 """A scheme and a slash, since a Path makes one of two; or anything with two, of which a wrong scheme is refused."""
 
+DELTA_LOG = "_delta_log"
+"""The directory of a Delta table's log, within the table's."""
+
 
 class Place(Protocol):
     """What a table's files need of the place. Paths are relative to it, with ``/`` between their names."""
